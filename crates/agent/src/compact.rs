@@ -211,6 +211,7 @@ impl Agent {
         let alone = |messages: Vec<AgentMessage>, now| Snapshot {
             messages,
             first_unsent: Some(id.clone()),
+            stands_alone: true,
             ..Snapshot::empty(now)
         };
         let mut form = first;

@@ -53,7 +53,8 @@ fn panels_use_the_documented_texts() {
           - m5 (tool): 2026-02-19T13:41:06Z\n\
           - m6 (tool): 2026-02-19T13:41:07Z\n\
           - m7 (assistant): 2026-02-19T13:41:09Z\n\
-          Current datetime: 2026-02-19T14:00:00Z"]
+          Current datetime: 2026-02-19T14:00:00Z\n\
+          Current working directory: /srv/app"]
     );
     assert_eq!(messages[footer]["content"][1]["input"], serde_json::json!({"action": "end_panels"}));
     assert_eq!(texts(&messages[footer + 1]), ["Panel display complete. Proceeding with conversation."]);
@@ -84,7 +85,7 @@ fn tiers_use_the_documented_texts() {
         Use the declared tools when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
         When asked about Hardpan itself, do not guess: `hardpan docs` lists its documents, `hardpan docs NAME` \
-        prints one.\n\nCurrent date and time: 2026-02-19T14:00:00Z\n\n\
+        prints one.\n\n\
         # Repository Structure\n\n\
         Below is a map of the repository showing classes, functions, and their relationships.\n\
         Use this to understand the codebase structure and find relevant code.\n\n\
@@ -141,7 +142,7 @@ fn tiers_use_the_documented_texts() {
 }
 
 #[test]
-fn a_marker_ends_each_tier_and_nothing_else() {
+fn a_marker_ends_each_tier_and_the_conversation() {
     let marked = |name: &str| -> Vec<String> {
         let body = body(name, "tiers");
         let mut marked: Vec<String> = Vec::new();
@@ -158,11 +159,13 @@ fn a_marker_ends_each_tier_and_nothing_else() {
         }
         marked
     };
-    // With history in L0 the marker is on its last message, and the system message has none.
+    // With history in L0 the marker is on its last message, and the system message has none. There are
+    // four: here L3 spares nothing.
     let held = "Four files. (Its exchange is held back by the question, which is in L1.)";
-    assert_eq!(marked("l0_history"), ["A package.", held, "Ok.", "It runs."]);
+    assert_eq!(marked("l0_history"), ["A package.", held, "Ok.", "Stop it again."]);
     // Without, it is on the system message; L1 to L3 are empty and skipped.
-    assert_eq!(marked("plain"), ["system"]);
+    let plain = marked("plain");
+    assert_eq!((plain.len(), &*plain[0]), (2, "system"), "{plain:?}");
 }
 
 #[test]
@@ -185,7 +188,8 @@ fn the_context_of_inline_stands_right_before_the_last_user_message() {
     );
     assert_eq!(texts(image), ["Context from docs/button.png:"]);
     assert_eq!(image["content"][1]["type"], "image");
-    assert_eq!(texts(prompt), ["Make it as in these two."]);
+    let [words, time] = &texts(prompt)[..] else { panic!("{prompt:#}") };
+    assert_eq!((*words, *time), ("Make it as in these two.", "Current date and time: 2026-02-19T14:00:00Z"));
 }
 
 #[test]

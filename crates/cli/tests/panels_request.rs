@@ -65,19 +65,19 @@ fn the_body_is_the_documented_one_but_for_the_listed_deviations() {
     let mut body = documented_request();
     let marker = json!({"type": "ephemeral"});
 
-    // The system prompt is the same in all layouts: the tools hint, the pointer to the documents, then
-    // the date. Content is always a list.
+    // The system prompt is the same in all layouts: the tools hint and the pointer to the documents
+    // follow the agent's text. Content is always a list.
     let system = "You are a coding agent.\n\n\
         Use the declared tools when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
         When asked about Hardpan itself, do not guess: `hardpan docs` lists its documents, `hardpan docs NAME` \
-        prints one.\n\n\
-        Current date and time: 2026-02-19T15:00:00Z";
-    body["system"] = json!([{"type": "text", "text": system}]);
+        prints one.";
+    body["system"] = json!([{"type": "text", "text": system, "cache_control": marker.clone()}]);
     body["messages"][4]["content"][0]["text"] =
         format!("System instructions (repeated for emphasis):\n\n{system}").into();
-    // Two markers, without which Anthropic caches nothing: after the footer, and on the last message.
-    body["messages"][3]["content"][0]["cache_control"] = marker.clone();
+    // Markers, without which Anthropic caches nothing: on the system prompt, before the footer, and on the
+    // last message.
+    body["messages"][1]["content"][0]["cache_control"] = marker.clone();
     body["messages"][8]["content"][0]["cache_control"] = marker;
     // It begins with a user message.
     let opening = json!({"role": "user", "content": [

@@ -7,6 +7,7 @@ mod window; // what is left out when the window is full
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use hardpan_models::MarkerFormat;
 use hardpan_prompt::{MessageId, Prompt, PromptTokens, validate::MIN_THINKING_TOKENS};
 use thiserror::Error;
 
@@ -82,7 +83,7 @@ pub fn assemble(
     let observed = snapshot.at_fold.as_ref().map(|at_fold| at_fold.bases);
     let has_folded = observed.is_some() && bases(&snapshot.layout_state) > observed;
     let folded = has_folded.then(|| snapshot.described_for_fold()).flatten();
-    let snapshot = &*layout.layout().annotate(folded.as_ref().unwrap_or(snapshot));
+    let snapshot = folded.as_ref().unwrap_or(snapshot);
     let mut whole = arrange_and_adapt(snapshot, layout, target, texts, render_cache);
     let lays_base = |made: &AssembledPrompt| bases(&made.layout_state) > bases(&snapshot.layout_state);
     if lays_base(&whole)
@@ -154,7 +155,8 @@ fn arrange_once(
         prompt = without_images(&prompt, texts);
         measured = None;
     }
-    markers::adapt_breakpoints(&mut prompt, target.profile.markers);
+    let format = if snapshot.stands_alone { MarkerFormat::None } else { target.profile.markers };
+    markers::adapt_breakpoints(&mut prompt, format);
     let dropped = images::limit_images(&mut prompt, texts);
     if target.profile.protocol.traits().alternating_roles {
         prompt.messages = merge_model_messages(prompt.messages);

@@ -175,7 +175,7 @@ impl Breakdown {
     ) -> Self {
         let AssembledPrompt { prompt, measured, layout, layout_state, fold: _, stale_reasoning: _ } =
             assembled;
-        let snapshot = &*layout.layout().annotate(snapshot);
+        let snapshot = &*layout.layout().annotate(snapshot, layout_state);
         let pieces = regions::collect_pieces(assembled);
         let breakpoints = prompt.breakpoints();
         let cached_end = breakpoints.last().map_or(0, |last| last.block + 1);

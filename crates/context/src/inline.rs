@@ -7,15 +7,16 @@ use hardpan_prompt::{
     Role, Segment, Tool, ToolBlock,
 };
 
+use crate::breakpoints::CacheEnds;
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::layout_state::StateStorage;
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{AgentMode, ContextImage, OVERVIEW_KEY, is_conversation_placeholder};
-use crate::system;
 use crate::texts::fill_template;
+use crate::{run_context, system};
 
-/// The `inline` layout. It keeps no state and asks for no cache entries.
+/// The `inline` layout. It keeps no state.
 pub struct Inline;
 
 impl StateStorage for Inline {}
@@ -28,7 +29,7 @@ impl Layout for Inline {
         prompt.tools = input.tool_blocks(Region::Inline, None).into_iter().map(strict).collect();
         let system = system::system_prompt_segments(input, self);
         prompt.system_id = input.target.profile.message_ids.then(|| system::system_message_id(&system));
-        prompt.system.push(Block::new(Region::Inline, Content::Text(system)));
+        prompt.system.extend((!system.is_empty()).then(|| Block::new(Region::Inline, Content::Text(system))));
 
         let calls = match snapshot.agent_mode {
             AgentMode::On => ToolCallHandling::Keep,
@@ -42,22 +43,37 @@ impl Layout for Inline {
             snapshot.images.iter().partition(|image| image.path.is_some());
         builder.push_user_prompt(input, Region::Inline, &prompt_images);
 
-        // A request that continues after tool calls does not send the context again.
-        match context_position(&builder.0) {
+        let mut ends = CacheEnds::default();
+        ends.add_system();
+        // A request that continues after tool calls does not send the context again, so what comes
+        // before the context is all that it can read.
+        let position = context_position(&builder.0);
+        let mut context = Vec::new();
+        match position {
             Some(at) => {
                 if let Some(message) = builder.0.get_mut(at) {
                     message.documents = snapshot.documents.clone();
                 }
-                let context = context_messages(input, &context_images, &mut prompt.left_out);
-                builder.0.splice(at..at, context);
+                context = context_messages(input, &context_images, &mut prompt.left_out);
             }
             None => {
                 let leave = |item: &Item| Omission::of_item(item.key.clone(), OmissionReason::Continuation);
                 prompt.left_out.extend(snapshot.items.iter().map(leave));
             }
         }
-        let prompt = builder.finish(input, Region::Inline, prompt);
-        Arrangement { prompt, layout_state: snapshot.layout_state.clone(), measured: None, fold: None }
+        let before_context = position.filter(|_| !context.is_empty());
+        builder.0.splice(before_context.unwrap_or(0)..before_context.unwrap_or(0), context);
+        let inserted = builder.opening_messages();
+        let mut prompt = builder.finish(input, Region::Inline, prompt);
+        let conversation = before_context.map_or(prompt.messages.len(), |at| at + inserted);
+        run_context::push_closing_block(input, &mut prompt, Vec::new(), true);
+        let measured = ends.mark(input, &mut prompt, inserted, conversation);
+        Arrangement {
+            prompt,
+            layout_state: snapshot.layout_state.clone(),
+            measured: Some(measured),
+            fold: None,
+        }
     }
 
     fn suits_single_requests(&self) -> bool {

@@ -151,15 +151,9 @@ pub trait Layout: StateStorage + Send + Sync {
     }
 
     /// Whether it suits a request that stands alone: it declares no tool of its own that the model
-    /// could call, keeps no state, and requests no cache entries.
+    /// could call, and keeps no state.
     fn suits_single_requests(&self) -> bool {
         false
-    }
-
-    /// Whether the system prompt ends with the date and the working directory. If not, they stand
-    /// where nothing is cached.
-    fn dates_system_prompt(&self) -> bool {
-        true
     }
 
     /// Whether the system prompt starts from the snapshot's prompt type. If not, it starts from the
@@ -209,8 +203,9 @@ pub trait Layout: StateStorage + Send + Sync {
         input.snapshot.layout_state.clone()
     }
 
-    /// The snapshot with what the layout's state knows of its items and messages.
-    fn annotate<'a>(&self, snapshot: &'a Snapshot) -> Cow<'a, Snapshot> {
+    /// The snapshot with what the layout's state, as a request returns it, knows of its items and
+    /// messages.
+    fn annotate<'a>(&self, snapshot: &'a Snapshot, _state: &LayoutState) -> Cow<'a, Snapshot> {
         Cow::Borrowed(snapshot)
     }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LayoutName;
 use crate::panels::PanelsState;
+use crate::run_context::RunContext;
 use crate::strata::StrataState;
 use crate::tiers::StabilityTracker;
 
@@ -33,6 +34,9 @@ pub struct LayoutState {
     /// `tiers`: how long each file, symbol entry and exchange has been unchanged.
     #[serde(skip_serializing_if = "StabilityTracker::is_empty")]
     pub(crate) tiers: StabilityTracker,
+    /// `tiers`: what stands before the conversation within a run.
+    #[serde(skip_serializing_if = "RunContext::is_empty")]
+    pub(crate) tiers_run: RunContext,
     /// `tiers`: how many empty tiers its requests have skipped since the session began.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) empty_tiers: u32,

@@ -25,6 +25,7 @@
 mod assemble; // from a snapshot to a prompt that fits its window and its model
 mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod breakdown; // where the tokens of a prompt go: by region, kind and tier
+mod breakpoints; // which ends of a prompt get one of the four breakpoints
 mod fallbacks; // the same prompt for models without tools or without images
 mod fold; // that a request folds, and why
 mod history; // the conversation, converted to messages that every provider accepts
@@ -36,6 +37,7 @@ mod layout_state; // what the layouts carry over from request to request
 mod message_builder; // the messages of a prompt under construction
 mod panels; // the `panels` layout: every item as a tool call and its result
 mod render_cache; // rendered texts and token counts, kept between requests
+mod run_context; // what stands before the conversation stays as it was when the run began
 mod snapshot; // everything a request depends on
 mod strata; // the `strata` layout, the default: BASE, LOG and TAIL
 mod system; // how the system prompt is put together
@@ -69,6 +71,6 @@ pub use texts::{
     TextOverride, fill_template,
 };
 pub use tiers::{
-    ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierOpening, TierTokens,
-    TrackedEntry, TrackedKey, UnknownTrackedKey,
+    ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierTokens, TrackedEntry,
+    TrackedKey, UnknownTrackedKey,
 };

@@ -1,8 +1,8 @@
 //! [`MessageBuilder`]: the messages of a prompt under construction.
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, ItemKind, Omission, OmissionKey, OmissionReason, Origin, Prompt,
-    PromptMessage, Region, Role, Segment, Text, Thinking,
+    Block, Content, ItemKind, Omission, OmissionKey, OmissionReason, Origin, Prompt, PromptMessage, Region,
+    Role, Segment, Text, Thinking,
 };
 
 use crate::history::ConvertedMessage;
@@ -48,12 +48,10 @@ impl MessageBuilder {
         self.0.push(PromptMessage { id, ..PromptMessage::new(Role::User, blocks) });
     }
 
-    /// Puts a breakpoint on the last block from message `start` on that can hold one.
-    pub fn mark_last_block(&mut self, start: usize, lifetime: CacheLifetime) {
-        let blocks = self.0.iter_mut().skip(start).flat_map(|message| &mut message.blocks);
-        if let Some(block) = blocks.rev().find(|block| block.can_hold_breakpoint()) {
-            block.breakpoint = Some(lifetime);
-        }
+    /// How many messages [`finish`](MessageBuilder::finish) will put before the first: one if the
+    /// conversation does not begin with the user.
+    pub fn opening_messages(&self) -> usize {
+        usize::from(self.0.first().is_none_or(|message| message.role == Role::Assistant))
     }
 
     /// Makes the conversation acceptable as a whole: it begins and ends with the user, and thinking
@@ -61,7 +59,7 @@ impl MessageBuilder {
     /// messages added for this.
     pub fn finish(mut self, input: &LayoutInput<'_>, region: Region, mut prompt: Prompt) -> Prompt {
         let phrases = &input.texts.phrases.history;
-        if self.0.first().is_none_or(|message| message.role == Role::Assistant) {
+        if self.opening_messages() > 0 {
             let origin = Origin::rule(ItemKind::History, "opening");
             let region = self
                 .0

@@ -11,21 +11,23 @@ mod storage; // how sessions store it
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Block, CacheLifetime, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId,
-    Omission, OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tier,
+    AgentMessage, Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Omission,
+    OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tier,
     TokenCounter, Tool, ToolOutcome, ToolResult, Volatility,
 };
 
 use rustc_hash::FxHashSet;
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece};
+use crate::breakpoints::CacheEnds;
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
+use crate::run_context::ChangedItem;
 use crate::snapshot::is_conversation_placeholder;
 use crate::texts::fill_template;
 use crate::time::{format_utc, format_utc_ms};
-use crate::{LayoutState, Snapshot, system};
+use crate::{LayoutState, Snapshot, run_context, system};
 
 pub use state::PanelsState;
 use state::{FrozenHistory, ShownPanel};
@@ -45,8 +47,18 @@ impl Layout for Panels {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
         let mut layout_state = snapshot.layout_state.clone();
-        let live = detach_old_messages(input, &mut layout_state.panels);
-        let panels = ordered_panels(input, &layout_state.panels, &mut prompt.left_out);
+        let is_new_run = layout_state.panels.run.is_new_run(snapshot);
+        let items = layout_state.panels.run.divide_items(snapshot, |item| reason_against(item).is_none());
+        // The footer changes with a new run, and with it everything after the panels: the moment at
+        // which detaching costs least.
+        if is_new_run {
+            detach_old_messages(input, &mut layout_state.panels);
+        }
+        let live = live_messages(&snapshot.messages, &layout_state.panels.histories);
+        let kept = layout_state.panels.footer.take().filter(|_| !is_new_run);
+        let footer = kept.unwrap_or_else(|| footer_text(input, &live));
+        layout_state.panels.footer = Some(footer.clone());
+        let panels = ordered_panels(&items.before, &layout_state.panels, &mut prompt.left_out);
         layout_state.panels.shown = count_hits(input, &panels);
 
         prompt.tools = input.tool_blocks(Region::Base, Some(panel_tool(input)));
@@ -57,18 +69,30 @@ impl Layout for Panels {
         let system_text = input.render_cache.get_or_render("reinjection", &[], Hash::chain(hashes), || {
             fill_template(reinjection, &[("system_prompt", &system::joined_text(&system))])
         });
-        prompt.system.push(Block::new(Region::Base, Content::Text(system)));
+        let has_system = !system.is_empty();
+        prompt.system.extend(has_system.then(|| Block::new(Region::Base, Content::Text(system))));
 
         let mut builder = MessageBuilder::default();
         let mut ids = FxHashSet::from_iter([Arc::from(FOOTER_ID)]);
+        let mut ends = CacheEnds::default();
+        ends.add_system();
+        // Frozen history never changes. Of the others, the one that changed last is the most likely to
+        // change next.
+        let last_of =
+            |is_frozen: bool| panels.iter().rposition(|panel| (panel.kind == ItemKind::History) == is_frozen);
+        let before = [last_of(true).map(|last| last + 1), last_of(false).filter(|last| *last > 0)];
         for (index, panel) in panels.iter().enumerate() {
-            push_panel(input, panel, index == 0, panel_call_id(&panel.id, &mut ids), &mut builder);
+            if before.contains(&Some(index)) {
+                ends.add(&builder);
+            }
+            let id = panel_call_id(&panel.id, &mut ids);
+            push_panel(input, panel, items.copy_before(panel), index == 0, id, &mut builder);
         }
         if !panels.is_empty() {
-            push_footer(input, &live, &mut builder);
-            builder.mark_last_block(0, CacheLifetime::FiveMinutes);
+            ends.add(&builder);
+            push_footer(input, footer.clone(), &mut builder);
         }
-        if input.target.profile.protocol.traits().separate_system {
+        if has_system && input.target.profile.protocol.traits().separate_system {
             let phrases = &input.texts.phrases.panels;
             builder.push_text(
                 Role::User,
@@ -83,11 +107,14 @@ impl Layout for Panels {
         prompt.left_out.extend(history.left_out);
         history.messages.iter().for_each(|message| builder.push_converted(message, Region::Log, input));
         builder.push_user_prompt(input, Region::Log, &snapshot.images.iter().collect::<Vec<_>>());
+        let inserted = builder.opening_messages();
         let mut prompt = builder.finish(input, Region::Log, prompt);
-        let mut builder = MessageBuilder(std::mem::take(&mut prompt.messages));
-        builder.mark_last_block(0, CacheLifetime::FiveMinutes);
-        prompt.messages = builder.0;
-        Arrangement { prompt, layout_state, measured: None, fold: None }
+        let conversation = prompt.messages.len();
+        let changed = changed_panels(input, &items.changed, &mut prompt.left_out);
+        prompt.left_out.extend(items.left_out);
+        run_context::push_closing_block(input, &mut prompt, changed, panels.is_empty());
+        let measured = ends.mark(input, &mut prompt, inserted, conversation);
+        Arrangement { prompt, layout_state, measured: Some(measured), fold: None }
     }
 
     fn own_tool(&self) -> Option<&'static str> {
@@ -131,8 +158,8 @@ fn panel_tool(input: &LayoutInput<'_>) -> Tool {
     }
 }
 
-/// Freezes what has grown too long, and returns the conversation that stays live.
-fn detach_old_messages(input: &LayoutInput<'_>, layout_state: &mut PanelsState) -> Vec<AgentMessage> {
+/// Freezes what has grown too long.
+fn detach_old_messages(input: &LayoutInput<'_>, layout_state: &mut PanelsState) {
     let messages = &input.snapshot.messages;
     let mut live = live_messages(messages, &layout_state.histories);
     let tokens = |message: &AgentMessage| detach::estimate_tokens(message, &input.render_cache.counter);
@@ -144,7 +171,6 @@ fn detach_old_messages(input: &LayoutInput<'_>, layout_state: &mut PanelsState) 
             layout_state.histories.len() + 1,
         )));
     }
-    live
 }
 
 /// The messages that are in no frozen history. Frozen histories usually hold the beginning of the
@@ -192,21 +218,27 @@ fn freeze_history(input: &LayoutInput<'_>, chunk: &[AgentMessage], number: usize
     }
 }
 
-/// The panels in order: oldest change first, ties by id.
-fn ordered_panels(
-    input: &LayoutInput<'_>,
-    layout_state: &PanelsState,
-    left_out: &mut Vec<Omission>,
-) -> Vec<Item> {
-    let mut panels = Vec::new();
-    for item in &input.snapshot.items {
-        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
-        match item.kind {
-            _ if is_conversation_placeholder(item) => leave(OmissionReason::ConversationItem),
-            ItemKind::Symbols | ItemKind::Legend => leave(OmissionReason::NoSymbolMap),
-            _ => panels.push(item.clone()),
-        }
+/// Why this layout does not show an item as a panel; `None` if it does.
+fn reason_against(item: &Item) -> Option<OmissionReason> {
+    match item.kind {
+        _ if is_conversation_placeholder(item) => Some(OmissionReason::ConversationItem),
+        ItemKind::Symbols | ItemKind::Legend => Some(OmissionReason::NoSymbolMap),
+        _ => None,
     }
+}
+
+/// Whether this layout shows an item as a panel; if not, it is listed as left out.
+fn is_panel(item: &Item, left_out: &mut Vec<Omission>) -> bool {
+    let reason = reason_against(item);
+    left_out.extend(reason.clone().map(|reason| Omission::of_item(item.key.clone(), reason)));
+    reason.is_none()
+}
+
+/// The panels in order: oldest change first, ties by id.
+fn ordered_panels(items: &[Item], layout_state: &PanelsState, left_out: &mut Vec<Omission>) -> Vec<Item> {
+    let shown = items.iter().filter(|item| is_panel(item, left_out));
+    let mut panels: Vec<Item> =
+        shown.map(|item| Item { changed_at_ms: last_change(item, layout_state), ..item.clone() }).collect();
     panels.extend(layout_state.histories.iter().map(|history| Item {
         key: format!("history:{}", history.id).into(),
         id: history.id.clone(),
@@ -222,6 +254,17 @@ fn ordered_panels(
     panels
         .sort_by(|a, b| a.changed_at_ms.cmp(&b.changed_at_ms).then_with(|| compare_panel_ids(&a.id, &b.id)));
     panels
+}
+
+/// When the content of a panel last changed. What comes later than the other panels, or does not know
+/// its own time, changed when the run began: it must not push aside what stands before it.
+fn last_change(item: &Item, PanelsState { shown, run, .. }: &PanelsState) -> i64 {
+    match shown.iter().find(|last| last.key == item.key) {
+        Some(last) if last.hash == item.body.hash() => last.changed_at_ms,
+        Some(last) if item.changed_at_ms > last.changed_at_ms => item.changed_at_ms,
+        None if shown.is_empty() => item.changed_at_ms,
+        _ => run.began_at_ms.unwrap_or(item.changed_at_ms),
+    }
 }
 
 /// Compares panel ids by their numbers: `P2` comes before `P10`.
@@ -247,6 +290,7 @@ fn count_hits(input: &LayoutInput<'_>, panels: &[Item]) -> Vec<ShownPanel> {
         ShownPanel {
             key: panel.key.clone(),
             hash,
+            changed_at_ms: panel.changed_at_ms,
             hits: known.map_or(0, |last| last.hits) + u32::from(prefix_holds),
             misses: known.map_or(0, |last| last.misses) + u32::from(!prefix_holds),
             cost: known.map_or(0.0, |last| last.cost) + tokens * price / 1e6,
@@ -258,37 +302,67 @@ fn count_hits(input: &LayoutInput<'_>, panels: &[Item]) -> Vec<ShownPanel> {
 fn push_panel(
     input: &LayoutInput<'_>,
     panel: &Item,
+    copy: ItemCopy,
     first: bool,
     id: Arc<str>,
     builder: &mut MessageBuilder,
 ) {
     let phrases = &input.texts.phrases.panels;
     let rule = |name| Origin::rule(panel.kind, name);
-    let time = format_utc_ms(panel.changed_at_ms);
-    let timestamp =
-        input.render_cache.get_or_render("panel timestamp", &[&time], phrases.timestamp.hash(), || {
-            fill_template(&phrases.timestamp, &[("iso_time", &time)])
-        });
-    let body =
-        input.render_cache.get_or_render("panel", &[&panel.id, &panel.title], panel.body.hash(), || {
-            // A file that has no name but its path is shown as one.
-            let is_path = panel.kind == ItemKind::File && *panel.title == *panel.name();
-            let name = if is_path {
-                fill_template(&phrases.file_name, &[("path", &panel.title)])
-            } else {
-                panel.title.to_string()
-            };
-            fill_template(&phrases.body, &[("id", &panel.id), ("name", &name), ("content", &panel.body)])
-        });
     let mut blocks = Vec::with_capacity(3);
     if first {
         blocks.push(Block::text(Region::Panel, phrases.header.clone(), rule("panel header")));
     }
-    blocks.push(Block::text(Region::Panel, timestamp, rule("panel timestamp")));
+    blocks.push(Block::text(Region::Panel, panel_timestamp(input, panel), rule("panel timestamp")));
     let arguments = Json::new(&serde_json::json!({ "id": &*panel.id }));
-    let origin =
-        Origin { kind: panel.kind, source: Source::Item { key: panel.key.clone(), copy: ItemCopy::Current } };
-    push_call_pair(builder, blocks, id, arguments, panel.kind, Segment { text: body, origin });
+    let origin = Origin::item(panel.kind, &panel.key, copy);
+    let body = Segment { text: panel_body(input, panel), origin };
+    push_call_pair(builder, blocks, id, arguments, panel.kind, body);
+}
+
+fn panel_timestamp(input: &LayoutInput<'_>, panel: &Item) -> Text {
+    let phrases = &input.texts.phrases.panels;
+    let time = format_utc_ms(panel.changed_at_ms);
+    input.render_cache.get_or_render("panel timestamp", &[&time], phrases.timestamp.hash(), || {
+        fill_template(&phrases.timestamp, &[("iso_time", &time)])
+    })
+}
+
+fn panel_body(input: &LayoutInput<'_>, panel: &Item) -> Text {
+    let phrases = &input.texts.phrases.panels;
+    input.render_cache.get_or_render("panel", &[&panel.id, &panel.title], panel.body.hash(), || {
+        // A file that has no name but its path is shown as one.
+        let is_path = panel.kind == ItemKind::File && *panel.title == *panel.name();
+        let name = if is_path {
+            fill_template(&phrases.file_name, &[("path", &panel.title)])
+        } else {
+            panel.title.to_string()
+        };
+        fill_template(&phrases.body, &[("id", &panel.id), ("name", &name), ("content", &panel.body)])
+    })
+}
+
+/// The panels that changed within the run, for the end of the last message.
+fn changed_panels(
+    input: &LayoutInput<'_>,
+    changed: &[ChangedItem],
+    left_out: &mut Vec<Omission>,
+) -> Vec<Segment> {
+    let now = input.snapshot.now.as_millisecond();
+    let mut segments: Vec<Segment> = Vec::new();
+    for changed in changed.iter().filter(|changed| is_panel(&changed.item, left_out)) {
+        let panel = &changed.item;
+        let gap = if segments.is_empty() { "" } else { "\n\n" };
+        let timestamp = panel_timestamp(input, &Item { changed_at_ms: now, ..panel.clone() });
+        let rule = Origin::rule(panel.kind, "panel timestamp");
+        segments.push(Segment::new(format!("{gap}{timestamp}\n"), rule));
+        let whole = || {
+            let origin = Origin::item(panel.kind, &panel.key, ItemCopy::Current);
+            Segment { text: panel_body(input, panel), origin }
+        };
+        segments.push(changed.diff_segment(input).unwrap_or_else(whole));
+    }
+    segments
 }
 
 /// A unique call id for a panel: `panel_P1`. Users may give panels any id, and one id twice.
@@ -298,7 +372,8 @@ fn panel_call_id(id: &str, used: &mut FxHashSet<Arc<str>>) -> Arc<str> {
     history::unique_id(&name, used)
 }
 
-fn push_footer(input: &LayoutInput<'_>, live: &[AgentMessage], builder: &mut MessageBuilder) {
+/// The text that ends the panels: when each message was written, the time, the working directory.
+fn footer_text(input: &LayoutInput<'_>, live: &[AgentMessage]) -> Text {
     let phrases = &input.texts.phrases.panels;
     let mut text = phrases.footer.to_string();
     let timed: Vec<&AgentMessage> =
@@ -312,8 +387,18 @@ fn push_footer(input: &LayoutInput<'_>, live: &[AgentMessage], builder: &mut Mes
         text.push_str(&fill_template(&phrases.footer_message, &values));
     }
     text.push_str(&fill_template(&phrases.footer_datetime, &[("iso_time", &format_utc(input.snapshot.now))]));
+    if let Some(path) = &input.snapshot.working_directory {
+        let line = fill_template(&input.texts.phrases.system.working_directory, &[("path", path)]);
+        text.push('\n');
+        text.push_str(&line);
+    }
+    Text::new(text)
+}
+
+fn push_footer(input: &LayoutInput<'_>, text: Text, builder: &mut MessageBuilder) {
+    let phrases = &input.texts.phrases.panels;
     let rule = |name| Origin::rule(ItemKind::Panel, name);
-    let blocks = vec![Block::text(Region::Panel, Text::new(text), rule("panel footer"))];
+    let blocks = vec![Block::text(Region::Panel, text, rule("panel footer"))];
     let arguments = Json::new(&serde_json::json!({ "action": "end_panels" }));
     let ack = Segment { text: phrases.footer_ack.clone(), origin: rule("panel footer") };
     push_call_pair(builder, blocks, FOOTER_ID.into(), arguments, ItemKind::Panel, ack);

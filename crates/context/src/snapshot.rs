@@ -201,6 +201,9 @@ pub struct Snapshot {
     pub knowledge: FileKnowledge,
     /// How much of the conversation a fold may take out.
     pub keep: Keep,
+    /// Whether the request is no part of a conversation, such as one for a summary: nothing is worth a
+    /// cache entry, and the time does not matter.
+    pub stands_alone: bool,
     /// Why this request should fold, even if it does not pay yet; none if the layout decides.
     pub fold: Option<FoldReason>,
     /// How the repository is described from the next fold on; none if that is no different.
@@ -256,6 +259,7 @@ impl Snapshot {
             first_unsent: None,
             knowledge: FileKnowledge::default(),
             keep: Keep::default(),
+            stands_alone: false,
             fold: None,
             at_fold: None,
             layout_state: LayoutState::default(),

@@ -92,10 +92,6 @@ impl Layout for Strata {
         Some(CALL_PREFIX)
     }
 
-    fn dates_system_prompt(&self) -> bool {
-        false // TAIL has the clock
-    }
-
     fn drops_small_breakpoints(&self) -> bool {
         true
     }

@@ -10,7 +10,7 @@ use crate::texts::fill_template;
 
 /// The system prompt of a layout, one segment per part: the agent's text, extra text, tool
 /// snippets, guidelines, appended text, project files, skills, the tools hint, where Hardpan's own
-/// documentation is; then, where the layout wants them there, the date and the working directory.
+/// documentation is. Nothing in it changes from request to request.
 pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<Segment> {
     segments_with_tools(input, layout, input.snapshot.active_tools())
 }
@@ -76,14 +76,6 @@ fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[To
     if !tools.is_empty() {
         builder.add("tools hint", &phrases.tools_hint);
         builder.add("docs", &phrases.docs);
-    }
-    if layout.dates_system_prompt() {
-        let mut lines =
-            vec![fill_template(&phrases.date, &[("now", &crate::time::format_utc(input.snapshot.now))])];
-        if let Some(path) = &input.snapshot.working_directory {
-            lines.push(fill_template(&phrases.working_directory, &[("path", path)]));
-        }
-        builder.add_string("date and directory", lines.join("\n"));
     }
     builder.segments
 }

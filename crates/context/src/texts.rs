@@ -96,6 +96,7 @@ phrases! {
     history: HistoryPhrases {
         opening, go_on, bash, bash_failed, bash_killed, compaction_summary, branch_summary, no_output,
         image_left_out, image_name, call_as_text, result_as_text, failure_as_text, context_ack,
+        changed,
     }
     panels: PanelsPhrases {
         header, timestamp, body, file_name, footer, footer_messages, footer_message, footer_datetime, footer_ack,

@@ -8,25 +8,29 @@ mod stability; // which tier each file, symbol entry and exchange has earned
 mod storage; // how sessions store that
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 
 use hardpan_prompt::{
-    AgentMessage, Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin,
-    Region, Role, Segment, Source, Text, Tier, TokenCounter, exchange_ranges,
+    AgentMessage, Block, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin, Region, Role,
+    Segment, Source, Text, Tier, TokenCounter, exchange_ranges,
 };
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
-use crate::history::{self, ExchangeMerging, ToolCallHandling};
+use crate::breakpoints::CacheEnds;
+use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Coupling, Layout, LayoutInput, RepositoryView};
 use crate::message_builder::MessageBuilder;
+use crate::run_context::{self, ChangedItem, RunItems};
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
 use crate::{AssembledPrompt, Breakdown, LayoutState, Snapshot, Target, system};
 
 pub use breakdown::{TierInfo, TierTokens};
+use stability::ComingRequest;
 pub use stability::{
-    ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TierOpening, TrackedEntry,
-    TrackedKey, UnknownTrackedKey,
+    ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TrackedEntry, TrackedKey,
+    UnknownTrackedKey,
 };
 
 /// The `tiers` layout.
@@ -41,9 +45,13 @@ impl Layout for Tiers {
     }
 
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
+        let mut layout_state = input.snapshot.layout_state.clone();
+        let items = place_for_request(input, &mut layout_state);
+        let annotated = self.annotate(input.snapshot, &layout_state);
+        let input = &LayoutInput { snapshot: &annotated, ..*input };
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
-        let items = ItemsByKind::new(input, &mut prompt.left_out);
+        let shown = ItemsByKind::new(input, &items, &mut prompt.left_out);
         let history = history::convert_history(
             input,
             &snapshot.messages,
@@ -51,27 +59,21 @@ impl Layout for Tiers {
             ExchangeMerging::Separate,
         );
         prompt.left_out.extend(history.left_out);
-        let tiers = &exchange_tiers(&snapshot.messages);
-        let history_of =
-            |tier: Tier| history.messages.iter().filter(move |message| tiers[message.first] == tier);
+        let history = TieredHistory::new(snapshot, &history.messages);
 
         prompt.tools = input.tool_blocks(Region::L0, None);
         let mut builder = MessageBuilder::default();
+        let mut ends = CacheEnds::default();
         let mut l0 = system::system_prompt_segments(input, self);
-        l0.extend(items.l0_segments(input));
-        let mut l0 = Block::new(Region::L0, Content::Text(l0));
-        if history_of(Tier::L0).next().is_none() {
-            l0.breakpoint = Some(CacheLifetime::FiveMinutes);
-        }
-        prompt.system.push(l0);
-        let start = builder.0.len();
-        history_of(Tier::L0).for_each(|message| builder.push_converted(message, Region::L0, input));
-        builder.mark_last_block(start, CacheLifetime::FiveMinutes);
+        l0.extend(shown.l0_segments(input));
+        prompt.system.extend((!l0.is_empty()).then(|| Block::new(Region::L0, Content::Text(l0))));
+        history.push(input, Tier::L0, Region::L0, &mut builder, &mut ends);
+        ends.add(&builder); // the end of the system prompt, if no history follows it
 
         let mut empty = 0;
         for (tier, region) in [(Tier::L1, Region::L1), (Tier::L2, Region::L2), (Tier::L3, Region::L3)] {
             let start = builder.0.len();
-            let segments = items.tier_segments(input, tier);
+            let segments = shown.tier_segments(input, tier);
             if !segments.is_empty() {
                 builder.push_segments(Role::User, region, segments);
                 builder.push_text(
@@ -81,19 +83,27 @@ impl Layout for Tiers {
                     ok_origin(ItemKind::File),
                 );
             }
-            history_of(tier).for_each(|message| builder.push_converted(message, region, input));
-            builder.mark_last_block(start, CacheLifetime::FiveMinutes);
-            empty += u32::from(builder.0.len() == start);
+            history.push(input, tier, region, &mut builder, &mut ends);
+            if builder.0.len() == start {
+                empty += 1;
+            } else {
+                ends.add(&builder);
+            }
         }
-        items.push_active_messages(input, &mut builder);
-        history_of(Tier::Active).for_each(|message| builder.push_converted(message, Region::Active, input));
+        shown.push_active_messages(input, &mut builder);
+        history.push(input, Tier::Active, Region::Active, &mut builder, &mut ends);
         let images: Vec<&ContextImage> = snapshot.images.iter().collect();
         builder.push_user_prompt(input, Region::Active, &images);
 
-        let mut layout_state = snapshot.layout_state.clone();
         layout_state.empty_tiers += empty;
-        let prompt = builder.finish(input, Region::Active, prompt);
-        Arrangement { prompt, layout_state, measured: None, fold: None }
+        let inserted = builder.opening_messages();
+        let mut prompt = builder.finish(input, Region::Active, prompt);
+        let conversation = prompt.messages.len();
+        let changed = shown.changed_segments(input, &items.changed, &mut prompt.left_out);
+        prompt.left_out.extend(items.left_out);
+        run_context::push_closing_block(input, &mut prompt, changed, true);
+        let measured = ends.mark(input, &mut prompt, inserted, conversation);
+        Arrangement { prompt, layout_state, measured: Some(measured), fold: None }
     }
 
     fn needs_coupling(&self, snapshot: &Snapshot) -> bool {
@@ -112,8 +122,8 @@ impl Layout for Tiers {
         LayoutState { tiers, ..input.snapshot.layout_state.clone() }
     }
 
-    fn annotate<'a>(&self, snapshot: &'a Snapshot) -> Cow<'a, Snapshot> {
-        let tracker = &snapshot.layout_state.tiers;
+    fn annotate<'a>(&self, snapshot: &'a Snapshot, state: &LayoutState) -> Cow<'a, Snapshot> {
+        let tracker = &state.tiers;
         if tracker.is_empty() { Cow::Borrowed(snapshot) } else { Cow::Owned(tracker.assign_tiers(snapshot)) }
     }
 
@@ -122,12 +132,11 @@ impl Layout for Tiers {
         state: &mut LayoutState,
         snapshot: &Snapshot,
         assembled: &AssembledPrompt,
-        target: &Target,
+        _target: &Target,
     ) -> Vec<TierChange> {
         let shown = stability::collect_shown_entries(snapshot, assembled);
-        let (tiers, changes) = state.tiers.record_response(&shown, stability::cache_target_tokens(target));
-        state.tiers = tiers;
-        changes
+        state.tiers = state.tiers.record_response(&shown);
+        state.tiers.changes_since(&snapshot.layout_state.tiers)
     }
 
     fn breakdown_details(
@@ -160,6 +169,73 @@ impl Layout for Tiers {
     }
 }
 
+/// Whether this layout shows an item before the conversation.
+fn is_kept(item: &Item) -> bool {
+    let is_panel =
+        matches!(item.kind, ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool);
+    !is_panel && !is_conversation_placeholder(item)
+}
+
+/// Divides the items by where this request shows them, and moves the tracker's entries to the tiers that
+/// they have in it.
+fn place_for_request(input: &LayoutInput<'_>, state: &mut LayoutState) -> RunItems {
+    let snapshot = input.snapshot;
+    let before = state.tiers_run.clone();
+    let is_new_run = before.is_new_run(snapshot);
+    let mut items = state.tiers_run.divide_items(snapshot, is_kept);
+    if !state.tiers.is_empty() {
+        let target_tokens = stability::cache_target_tokens(input.target);
+        let is_changed = |item: &Item| before.differs(item, is_kept);
+        let coming = ComingRequest::new(snapshot, &items.before, is_changed, is_new_run, target_tokens);
+        state.tiers = state.tiers.place(&coming);
+        state.tiers.assign_item_tiers(&mut items.before);
+    }
+    items.changed.iter_mut().for_each(|changed| changed.item.tier = Some(Tier::Active));
+    items
+}
+
+/// The conversation by tier. An exchange moves as a whole, so all its messages have the tier of the least
+/// stable one.
+struct TieredHistory<'a> {
+    messages: &'a [Arc<ConvertedMessage>],
+    tiers: Vec<Tier>,
+    /// For each message, the tier that it had in the last request.
+    tiers_before: Vec<Tier>,
+}
+
+impl<'a> TieredHistory<'a> {
+    fn new(snapshot: &Snapshot, messages: &'a [Arc<ConvertedMessage>]) -> Self {
+        let tracker = &snapshot.layout_state.tiers;
+        let tiers = exchange_tiers(&snapshot.messages);
+        let mut tiers_before = tiers.clone();
+        for exchange in exchange_ranges(&snapshot.messages).into_iter().filter(|_| !tracker.is_empty()) {
+            let key = TrackedKey::of_exchange(&snapshot.messages[exchange.start].id);
+            tiers_before[exchange].fill(tracker.tier_of(&key).unwrap_or(Tier::Active));
+        }
+        TieredHistory { messages, tiers, tiers_before }
+    }
+
+    /// Adds the messages of a tier. Where messages join others in a cached tier, those others end where
+    /// the last request has written: that is where this one reads from.
+    fn push(
+        &self,
+        input: &LayoutInput<'_>,
+        tier: Tier,
+        region: Region,
+        builder: &mut MessageBuilder,
+        ends: &mut CacheEnds,
+    ) {
+        let mut has_joined = tier == Tier::Active;
+        for message in self.messages.iter().filter(|message| self.tiers[message.first] == tier) {
+            if self.tiers_before[message.first] != tier && !has_joined {
+                has_joined = true;
+                ends.add_written(builder);
+            }
+            builder.push_converted(message, region, input);
+        }
+    }
+}
+
 /// The tier of each message. An exchange moves as a whole, so all its messages have the tier of the
 /// least stable one.
 fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
@@ -183,10 +259,12 @@ struct ItemsByKind<'a> {
     files: Vec<&'a Item>,
     tree: Option<&'a Item>,
     pages: Vec<&'a Item>,
+    /// The keys of those whose body is no longer current.
+    outdated: &'a BTreeSet<Arc<str>>,
 }
 
 impl<'a> ItemsByKind<'a> {
-    fn new(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Self {
+    fn new(input: &LayoutInput<'_>, shown: &'a RunItems, left_out: &mut Vec<Omission>) -> Self {
         let snapshot = input.snapshot;
         let mut items = ItemsByKind {
             legend: None,
@@ -194,11 +272,15 @@ impl<'a> ItemsByKind<'a> {
             files: Vec::new(),
             tree: None,
             pages: Vec::new(),
+            outdated: &shown.outdated,
         };
-        let open: std::collections::BTreeSet<&str> =
-            snapshot.items_of(ItemKind::File).map(Item::name).collect();
-        let mut leave = |item: &Item, reason| left_out.push(Omission::of_item(item.key.clone(), reason));
-        for item in &snapshot.items {
+        let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
+        // What has changed since is listed, if at all, for its current body.
+        let mut leave = |item: &Item, reason| {
+            let is_current = !shown.outdated.contains(&item.key);
+            left_out.extend(is_current.then(|| Omission::of_item(item.key.clone(), reason)));
+        };
+        for item in &shown.before {
             match item.kind {
                 _ if is_conversation_placeholder(item) => leave(item, OmissionReason::ConversationItem),
                 // An empty file is worth knowing of; an empty panel or page is not.
@@ -231,7 +313,7 @@ impl<'a> ItemsByKind<'a> {
         if let Some(legend) = self.legend {
             push_gap(&mut segments, ItemKind::Legend);
             segments.push(rule_segment(&phrases.repo_map, ItemKind::Legend, "repository map header"));
-            segments.push(item_segment(legend));
+            segments.push(self.item_segment(legend));
         }
         self.symbol_segments(Tier::L0, None, &mut segments);
         self.file_segments(input, Tier::L0, &mut segments);
@@ -259,7 +341,7 @@ impl<'a> ItemsByKind<'a> {
         for (index, item) in entries.enumerate() {
             push_gap(segments, ItemKind::Symbols);
             segments.extend(header.filter(|_| index == 0).cloned());
-            segments.push(item_segment(item));
+            segments.push(self.item_segment(item));
         }
     }
 
@@ -282,8 +364,7 @@ impl<'a> ItemsByKind<'a> {
                 input.render_cache.get_or_render("fenced file", &[item.name()], item.body.hash(), || {
                     fill_template(&phrases.file, &[("path", item.name()), ("content", &item.body)])
                 });
-            segments
-                .push(Segment { text, origin: Origin::item(ItemKind::File, &item.key, ItemCopy::Current) });
+            segments.push(Segment { text, origin: self.item_origin(item) });
         }
     }
 
@@ -296,29 +377,10 @@ impl<'a> ItemsByKind<'a> {
             builder.push_text(Role::Assistant, Region::Active, reply, ok_origin(kind));
         };
         if let Some(tree) = self.tree {
-            let header = rule_segment(&phrases.file_tree, ItemKind::Tree, "file tree header");
-            let text = input.render_cache.get_or_render("file list", &[], tree.body.hash(), || {
-                let count = tree.body.lines().count().to_string();
-                fill_template(&phrases.file_list, &[("count", &count), ("files", &tree.body)])
-            });
-            let list = Segment { text, origin: Origin::item(ItemKind::Tree, &tree.key, ItemCopy::Current) };
-            pair(vec![header, list], &phrases.ok, ItemKind::Tree);
+            pair(self.tree_segments(input, tree), &phrases.ok, ItemKind::Tree);
         }
         if !self.pages.is_empty() {
-            let mut segments = vec![rule_segment(&phrases.url_context, ItemKind::Page, "url header")];
-            for (index, page) in self.pages.iter().enumerate() {
-                if index > 0 {
-                    segments.push(rule_segment(&phrases.url_separator, ItemKind::Page, "url separator"));
-                }
-                let text = input.render_cache.get_or_render("page", &[&page.title], page.body.hash(), || {
-                    format!("{}\n\n{}", page.title, page.body)
-                });
-                segments.push(Segment {
-                    text,
-                    origin: Origin::item(ItemKind::Page, &page.key, ItemCopy::Current),
-                });
-            }
-            pair(segments, &phrases.url_ok, ItemKind::Page);
+            pair(self.page_segments(input), &phrases.url_ok, ItemKind::Page);
         }
         let working = self.tier_segments(input, Tier::Active);
         if !working.is_empty() {
@@ -327,12 +389,87 @@ impl<'a> ItemsByKind<'a> {
     }
 }
 
-fn rule_segment(text: &Text, kind: ItemKind, name: &'static str) -> Segment {
-    Segment { text: text.clone(), origin: Origin::rule(kind, name) }
+impl ItemsByKind<'_> {
+    fn item_origin(&self, item: &Item) -> Origin {
+        let is_outdated = self.outdated.contains(&item.key);
+        let copy = if is_outdated { ItemCopy::Former } else { ItemCopy::Current };
+        Origin::item(item.kind, &item.key, copy)
+    }
+
+    fn item_segment(&self, item: &Item) -> Segment {
+        Segment { text: item.body.clone(), origin: self.item_origin(item) }
+    }
+
+    fn tree_segments(&self, input: &LayoutInput<'_>, tree: &Item) -> Vec<Segment> {
+        let phrases = &input.texts.phrases.tiers;
+        let header = rule_segment(&phrases.file_tree, ItemKind::Tree, "file tree header");
+        let text = input.render_cache.get_or_render("file list", &[], tree.body.hash(), || {
+            let count = tree.body.lines().count().to_string();
+            fill_template(&phrases.file_list, &[("count", &count), ("files", &tree.body)])
+        });
+        vec![header, Segment { text, origin: self.item_origin(tree) }]
+    }
+
+    fn page_segments(&self, input: &LayoutInput<'_>) -> Vec<Segment> {
+        let phrases = &input.texts.phrases.tiers;
+        let mut segments = vec![rule_segment(&phrases.url_context, ItemKind::Page, "url header")];
+        for (index, page) in self.pages.iter().enumerate() {
+            if index > 0 {
+                segments.push(rule_segment(&phrases.url_separator, ItemKind::Page, "url separator"));
+            }
+            let text = input.render_cache.get_or_render("page", &[&page.title], page.body.hash(), || {
+                format!("{}\n\n{}", page.title, page.body)
+            });
+            segments.push(Segment { text, origin: self.item_origin(page) });
+        }
+        segments
+    }
+
+    /// The same items, to be shown at the end of the last message.
+    fn closing_segments(&self, input: &LayoutInput<'_>) -> Vec<Segment> {
+        let legend: Vec<Segment> = self.legend.map(|legend| self.item_segment(legend)).into_iter().collect();
+        let tree = self.tree.map_or_else(Vec::new, |tree| self.tree_segments(input, tree));
+        let pages = if self.pages.is_empty() { Vec::new() } else { self.page_segments(input) };
+        join_parts([legend, tree, pages, self.tier_segments(input, Tier::Active)])
+    }
+
+    /// What has changed within the run, for the end of the last message: a file or the tree as a diff, if
+    /// that is shorter, all else whole.
+    fn changed_segments(
+        &self,
+        input: &LayoutInput<'_>,
+        changed: &[ChangedItem],
+        left_out: &mut Vec<Omission>,
+    ) -> Vec<Segment> {
+        let mut whole = RunItems::default();
+        let mut parts: Vec<Vec<Segment>> = Vec::new();
+        for changed in changed {
+            let shown = self.files.iter().copied().chain(self.tree);
+            let is_shown = shown.into_iter().any(|item| item.key == changed.item.key);
+            match changed.diff_segment(input).filter(|_| is_shown) {
+                Some(diff) => parts.push(vec![diff]),
+                None => whole.before.push(changed.item.clone()),
+            }
+        }
+        parts.push(ItemsByKind::new(input, &whole, left_out).closing_segments(input));
+        join_parts(parts)
+    }
 }
 
-fn item_segment(item: &Item) -> Segment {
-    Segment { text: item.body.clone(), origin: Origin::item(item.kind, &item.key, ItemCopy::Current) }
+/// Joins parts by an empty line.
+fn join_parts(parts: impl IntoIterator<Item = Vec<Segment>>) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    for part in parts {
+        if !part.is_empty() && !segments.is_empty() {
+            push_gap(&mut segments, ItemKind::File);
+        }
+        segments.extend(part);
+    }
+    segments
+}
+
+fn rule_segment(text: &Text, kind: ItemKind, name: &'static str) -> Segment {
+    Segment { text: text.clone(), origin: Origin::rule(kind, name) }
 }
 
 static GAP: LazyLock<Text> = LazyLock::new(|| Text::new("\n\n"));

@@ -22,6 +22,7 @@ struct Session {
     messages: Vec<Value>,
     files: Vec<Value>,
     fold: Option<FoldReason>,
+    stands_alone: bool,
     now: i64,
     cache: CacheModel,
     monitor: CacheMonitor,
@@ -40,6 +41,7 @@ impl Session {
             messages: Vec::new(),
             files: vec![file("a.rs"), file("b.rs")],
             fold: None,
+            stands_alone: false,
             now: 1_771_509_600_000,
             cache: CacheModel::new(),
             monitor: CacheMonitor::new(),
@@ -59,7 +61,8 @@ impl Session {
         });
         let file = SnapshotFile::parse("test", &json.to_string()).expect("a snapshot");
         let snapshot = file.into_snapshot("test").expect("a snapshot");
-        Snapshot { layout_state: self.layout_state.clone(), fold: self.fold, ..snapshot }
+        let (fold, stands_alone) = (self.fold, self.stands_alone);
+        Snapshot { layout_state: self.layout_state.clone(), fold, stands_alone, ..snapshot }
     }
 
     /// Sends a prompt after a minute; the model answers in a few words.
@@ -151,20 +154,26 @@ fn a_fold_and_a_compaction_are_told_apart() {
 }
 
 #[test]
-fn a_clock_in_the_system_prompt_is_found() {
-    for (layout, model) in [(LayoutName::Panels, "claude-sonnet-5"), (LayoutName::Inline, "gpt-5.4")] {
-        let mut session = Session::new(layout, model);
-        session.ask("m1");
-        session.ask("m2");
-        let last = session.ask("m3");
-        assert_eq!(last.cause, Cause::SystemChanged("date and directory".into()), "{layout:?}: {last:?}");
-        assert!(last.is_loss());
+fn the_clock_costs_panels_its_conversation_and_the_others_nothing() {
+    for layout in LayoutName::ALL {
+        for model in ["claude-sonnet-5", "gpt-5.4"] {
+            let mut session = Session::new(layout, model);
+            session.ask("m1");
+            session.ask("m2");
+            let last = session.ask("m3");
+            if layout == LayoutName::Panels {
+                assert_eq!(last.cause, Cause::LayoutChanged("panel footer".into()), "{model}: {last:?}");
+            } else {
+                assert!(!last.is_loss(), "{layout}, {model}: {last:?}");
+            }
+        }
     }
 }
 
 #[test]
-fn a_layout_without_breakpoints_is_told_so() {
+fn a_request_without_breakpoints_is_told_so() {
     let mut session = Session::new(LayoutName::Inline, "claude-sonnet-5");
+    session.stands_alone = true;
     session.ask("m1");
     let verdict = session.ask("m2");
     assert_eq!((verdict.cause.clone(), verdict.is_loss()), (Cause::Unmarked, false));

@@ -35,7 +35,7 @@ pub fn line(message: &AgentMessage) -> String {
 }
 
 /// What the messages of an Anthropic request say, one line per block: `user: text`, `assistant:
-/// text`, `call: name`, `result: text`, `failed: text`.
+/// text`, `call: name`, `result: text`, `failed: text`. The block that tells the time is left out.
 pub fn request_lines(body: &str) -> Vec<String> {
     let body: Value = serde_json::from_str(body).expect("JSON");
     let messages = body["messages"].as_array().expect("messages");
@@ -55,7 +55,7 @@ pub fn request_lines(body: &str) -> Vec<String> {
         "tool_result" => format!("result: {}", text(&block["content"])),
         other => format!("{role}: [{other}]"),
     };
-    blocks.map(line).collect()
+    blocks.map(line).filter(|line| !line.starts_with("user: Current date and time: ")).collect()
 }
 
 /// The system prompt of an Anthropic request.

@@ -142,8 +142,8 @@ async fn what_is_said_of_a_panel_is_what_was_billed() {
     let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
-    // Neither the panel nor what is before it has changed, but the provider has read nothing: the
-    // footer is another, and no entry ends before it.
+    // Neither the panel nor what is before it has changed. The footer is another, but an entry ends
+    // before it.
     let memory = serde_json::to_value(test_agent.agent.layout_state()).unwrap();
     let shown = memory["panels"]["shown"].as_array().unwrap();
     assert_eq!(shown.iter().map(|panel| &panel["hits"]).collect::<Vec<_>>(), [1, 1]);
@@ -153,7 +153,7 @@ async fn what_is_said_of_a_panel_is_what_was_billed() {
     assert_eq!(panels.len(), 2);
     for panel in panels {
         let billed = test_agent.agent.ledger().totals_for_key(&panel.key());
-        assert_eq!((panel.hit, panel.cost), (Some(false), Some(billed.dollars)));
-        assert_eq!((billed.hits, billed.misses), (0, 2));
+        assert_eq!((panel.hit, panel.cost), (Some(true), Some(billed.dollars)));
+        assert_eq!((billed.hits, billed.misses), (1, 1));
     }
 }

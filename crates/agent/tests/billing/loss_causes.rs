@@ -80,20 +80,20 @@ async fn an_item_changed_in_tiers() {
     test_agent.say("Go on.").await;
     let losses = test_agent.losses();
     let [loss] = &losses[before..] else { panic!("{losses:?}") };
-    assert_eq!(loss.cause, Cause::ItemChanged { key: "file:a.rs".into(), how: ContentChange::Changed });
+    // What follows a change is rewritten, so the other file takes the chance to rise: it stands first.
+    assert_eq!(loss.cause, Cause::ItemChanged { key: "file:b.rs".into(), how: ContentChange::Moved });
 }
 
 #[tokio::test]
-async fn the_clock_and_the_footer_of_panels_lose_what_is_cached() {
+async fn the_footer_of_panels_loses_the_conversation_with_each_run() {
     let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
     test_agent.pass_minutes(1);
     test_agent.say("Go on.").await;
     let causes: Vec<Cause> = test_agent.losses().into_iter().map(|loss| loss.cause).collect();
-    let expected =
-        [Cause::LayoutChanged("panel footer".into()), Cause::SystemChanged("date and directory".into())];
-    assert_eq!(causes, expected);
+    let footer = || Cause::LayoutChanged("panel footer".into());
+    assert_eq!(causes, [footer(), footer()]);
 }
 
 #[tokio::test]
@@ -189,21 +189,17 @@ async fn the_cache_expired() {
 }
 
 #[tokio::test]
-async fn more_blocks_came_at_once_than_the_provider_looks_back() {
-    // A run of calls, or of results, counts as one block; images count one by one.
-    let script = "default: {text: Fine.}";
-    let test_agent = TestAgent::in_process().layout(LayoutName::Panels).script(script).start().await;
-    test_agent.show(&numbered_lines("A long story", 400), vec![pixel()]).await;
-    test_agent.show("Look.", vec![pixel(); 25]).await;
-    let Cause::TooManyNewBlocks { blocks, look_back: 20 } = test_agent.the_loss().await.cause else {
-        panic!("{:?}", test_agent.losses());
-    };
-    assert!(blocks >= 25, "{blocks}");
-    // The default layout marks where the last request ended, however many blocks come.
-    let test_agent = TestAgent::in_process().layout(STRATA).script(script).start().await;
-    test_agent.show(&numbered_lines("A long story", 400), vec![pixel()]).await;
-    test_agent.show("Look.", vec![pixel(); 25]).await;
-    assert_eq!(test_agent.losses(), []);
+async fn however_many_blocks_come_at_once_the_last_request_is_found_again() {
+    // A run of calls, or of results, counts as one block; images count one by one, and a provider looks
+    // back 20.
+    for layout in LayoutName::ALL {
+        let test_agent =
+            TestAgent::in_process().layout(layout).script("default: {text: Fine.}").start().await;
+        test_agent.show(&numbered_lines("A long story", 400), vec![pixel()]).await;
+        test_agent.show("Look.", vec![pixel(); 25]).await;
+        assert_eq!(test_agent.losses(), [], "{layout}");
+        assert!(test_agent.agent.last_verdict().is_some_and(|verdict| verdict.read > 2000), "{layout}");
+    }
 }
 
 #[tokio::test]
@@ -218,10 +214,13 @@ async fn the_prompt_is_below_the_minimum() {
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
     let losses = test_agent.losses();
-    let Some(Cause::BelowMinimum { tokens, minimum: 4096 }) = losses.last().map(|loss| &loss.cause) else {
+    // The provider names the time, which is not sent again; it does not speak of minimums.
+    let Some(Cause::BelowMinimum { tokens, minimum: 4096 }) =
+        losses.last().and_then(|loss| loss.our_cause.as_ref())
+    else {
         panic!("{losses:?}");
     };
-    assert!(*tokens < 4096 && losses[0].blame == Blame::Provider, "{losses:?}");
+    assert!(*tokens < 4096, "{losses:?}");
     // The default layout asks for no entry that would not be kept: nothing was promised, nothing is
     // lost.
     let test_agent = TestAgent::in_process()

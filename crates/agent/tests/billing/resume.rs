@@ -23,13 +23,13 @@ async fn the_session_was_resumed_and_sent_something_else() {
     let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
     let test_agent = test_agent.restart().await;
-    test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
+    test_agent.set_item("file:b.rs", &numbered_lines("gamma", 400));
     test_agent.say("Go on.").await;
     let loss = test_agent.the_loss().await;
     assert_eq!((&loss.cause, loss.blame), (&Cause::Resumed, Blame::Us));
-    assert!(loss.sentence().contains("file:a.rs"), "{}", loss.sentence());
+    assert!(loss.sentence().contains("file:b.rs"), "{}", loss.sentence());
     // Only the first request after a resume can say so.
-    test_agent.set_item("file:a.rs", &numbered_lines("delta", 400));
+    test_agent.set_item("file:b.rs", &numbered_lines("delta", 400));
     test_agent.say("Go on.").await;
     assert!(matches!(test_agent.losses()[1].cause, Cause::ItemChanged { .. }));
 }

@@ -1,13 +1,18 @@
 use serde_json::{Value, json};
 
-use crate::LayoutName;
 use crate::test_snapshots::{
     assemble_for, assemble_for_claude, calls, left_out, lines, model, result, snapshot, tool, user,
 };
+use crate::{LayoutName, Snapshot};
+
+/// A snapshot of a request that nothing follows: it has neither breakpoints nor the time.
+fn alone(json: Value) -> Snapshot {
+    Snapshot { stands_alone: true, ..snapshot(json) }
+}
 
 /// The conversation as `inline` sends it: nothing else is around it.
 fn sent(messages: &Value) -> (Vec<String>, Vec<String>) {
-    let snapshot = snapshot(json!({"messages": messages, "tools": [tool("read")], "prompt": "now"}));
+    let snapshot = alone(json!({"messages": messages, "tools": [tool("read")], "prompt": "now"}));
     let made = assemble_for_claude(&snapshot, LayoutName::Inline);
     (lines(&made.prompt), left_out(&made.prompt))
 }
@@ -164,7 +169,7 @@ fn reasoning_goes_back_only_to_the_model_that_made_it() {
         ]
     );
     assert_eq!(left_out.len(), 2);
-    let snapshot = snapshot(json!({"messages": messages, "prompt": "now"}));
+    let snapshot = alone(json!({"messages": messages, "prompt": "now"}));
     let elsewhere = assemble_for(&snapshot, LayoutName::Inline, "gpt-5.5");
     assert!(!lines_hold(&elsewhere.prompt, "thinks"));
 }
@@ -192,7 +197,7 @@ fn thinking_is_off_in_a_round_that_began_without_it() {
 
 #[test]
 fn a_conversation_begins_and_ends_with_the_user() {
-    let snapshot = snapshot(json!({"messages": [model("m1", "hello"), model("m2", "anyone?")]}));
+    let snapshot = alone(json!({"messages": [model("m1", "hello"), model("m2", "anyone?")]}));
     let lines = lines(&assemble_for_claude(&snapshot, LayoutName::Inline).prompt);
     assert_eq!(
         lines,
@@ -207,13 +212,11 @@ fn a_conversation_begins_and_ends_with_the_user() {
 
 #[test]
 fn without_tools_in_use_calls_are_stripped() {
-    let snapshot = snapshot(
-        json!({"agent_mode": "off", "tools": [tool("read")], "prompt": "now", "messages": [
-            user("m1", "go"),
-            {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "let me see"}, {"type": "tool_call", "id": "a", "name": "read"}]},
-            result("m3", "a", "A"),
-        ]}),
-    );
+    let snapshot = alone(json!({"agent_mode": "off", "tools": [tool("read")], "prompt": "now", "messages": [
+        user("m1", "go"),
+        {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "let me see"}, {"type": "tool_call", "id": "a", "name": "read"}]},
+        result("m3", "a", "A"),
+    ]}));
     let made = assemble_for_claude(&snapshot, LayoutName::Inline);
     assert_eq!(lines(&made.prompt), ["user: go", "model: let me see", "user: now"]);
     assert!(made.prompt.tools.is_empty());

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use hardpan_prompt::{Hash, MessageId, Text};
 use serde::{Deserialize, Serialize};
 
+use crate::run_context::RunContext;
+
 /// What `panels` carries over: frozen conversation, and the panels of the last request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -15,6 +17,12 @@ pub struct PanelsState {
     /// The panels of the last request, in the order they were sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<ShownPanel>,
+    /// What stands before the conversation within a run.
+    #[serde(skip_serializing_if = "RunContext::is_empty")]
+    pub run: RunContext,
+    /// The text that ends the panels: it keeps its times within a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub footer: Option<Text>,
 }
 
 impl PanelsState {
@@ -48,6 +56,9 @@ pub struct ShownPanel {
     pub key: Arc<str>,
     /// The hash of its content, to see whether the next request sends the same.
     pub hash: Hash,
+    /// When its content last changed, in milliseconds since 1970.
+    #[serde(default)]
+    pub changed_at_ms: i64,
     /// In how many requests it and every panel before it were unchanged (a cache hit).
     pub hits: u32,
     /// In how many requests it, or a panel before it, had changed.

@@ -1,8 +1,9 @@
-//! How sessions store the state of `panels`: each frozen history as it is made, the panels of the
-//! last request once per run.
+//! How sessions store the state of `panels`: each frozen history as it is made, what a run begins with
+//! and what changes within it, the panels of the last request once per run.
 
 use std::sync::Arc;
 
+use hardpan_prompt::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::Panels;
 use super::state::{FrozenHistory, PanelsState, ShownPanel};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
+use crate::run_context::RunContextChange;
 
 /// The fields of `panels` in an additions record.
 #[derive(Default, Serialize, Deserialize)]
@@ -20,22 +22,35 @@ struct PanelsAdditions {
     /// Only read: since it is written once per run, it has a record of its own.
     #[serde(skip_serializing)]
     shown: Option<Vec<ShownPanel>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    panels_run: Option<RunContextChange>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    footer: Option<Text>,
 }
 
 impl StateStorage for Panels {
     fn state_change(&self, before: &LayoutState, after: &LayoutState) -> StateChange {
         // Every field is named, so that a new one forces a decision here.
-        let PanelsState { histories, shown: _ } = &after.panels;
-        match histories.strip_prefix(&*before.panels.histories) {
-            Some([]) => StateChange::Nothing,
-            Some(added) => StateChange::added(&PanelsAdditions { histories: added.to_vec(), shown: None }),
-            None => StateChange::Rewritten,
+        let PanelsState { histories, shown: _, run, footer } = &after.panels;
+        let Some(added) = histories.strip_prefix(&*before.panels.histories) else {
+            return StateChange::Rewritten;
+        };
+        let panels_run = run.change_since(&before.panels.run);
+        if footer.is_none() && before.panels.footer.is_some() {
+            return StateChange::Rewritten;
         }
+        let footer = footer.clone().filter(|footer| before.panels.footer.as_ref() != Some(footer));
+        if added.is_empty() && panels_run.is_none() && footer.is_none() {
+            return StateChange::Nothing;
+        }
+        StateChange::added(&PanelsAdditions { histories: added.to_vec(), shown: None, panels_run, footer })
     }
 
     fn apply_additions(&self, state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
-        let PanelsAdditions { histories, shown } = PanelsAdditions::deserialize(added)?;
+        let PanelsAdditions { histories, shown, panels_run, footer } = PanelsAdditions::deserialize(added)?;
         state.panels.histories.extend(histories);
+        panels_run.into_iter().for_each(|change| state.panels.run.apply(change));
+        state.panels.footer = footer.or(state.panels.footer.take());
         shown.into_iter().for_each(|shown| state.panels.shown = shown);
         Ok(())
     }
@@ -57,7 +72,7 @@ impl StateStorage for Panels {
 
 #[cfg(test)]
 mod tests {
-    use hardpan_prompt::{Hash, Text};
+    use hardpan_prompt::Hash;
     use serde_json::json;
 
     use super::*;
@@ -75,7 +90,14 @@ mod tests {
 
     #[test]
     fn a_frozen_history_is_stored_at_once_and_hits_at_the_end_of_the_run() {
-        let shown = ShownPanel { key: "file:a".into(), hash: Hash::of(b"a"), hits: 2, misses: 1, cost: 0.5 };
+        let shown = ShownPanel {
+            key: "file:a".into(),
+            hash: Hash::of(b"a"),
+            changed_at_ms: 7,
+            hits: 2,
+            misses: 1,
+            cost: 0.5,
+        };
         let mut log = LayoutStateLog::default();
         let mut state = LayoutState::default();
         state.panels.shown.push(shown.clone());
@@ -92,7 +114,7 @@ mod tests {
 
     #[test]
     fn panels_within_an_additions_record_are_still_read() {
-        let shown = json!([{"key": "file:a", "hash": Hash::of(b"a"), "hits": 2, "misses": 1, "cost": 0.5}]);
+        let shown = json!([{"key": "file:a", "hash": Hash::of(b"a"), "changed_at_ms": 7, "hits": 2, "misses": 1, "cost": 0.5}]);
         let restored = LayoutStateLog::from_records([json!({"added": {"shown": shown}})]);
         assert_eq!(serde_json::to_value(&restored.current().panels.shown).unwrap(), shown);
     }

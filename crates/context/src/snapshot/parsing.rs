@@ -163,6 +163,7 @@ impl SnapshotFile {
             first_unsent: self.first_unsent,
             knowledge,
             keep: self.keep,
+            stands_alone: false,
             fold: self.fold.then_some(FoldReason::Requested),
             at_fold,
             layout_state: self.layout_state,

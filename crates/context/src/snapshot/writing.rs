@@ -37,6 +37,7 @@ impl SnapshotFile {
             first_unsent,
             knowledge,
             keep,
+            stands_alone: _, // such a request is no part of a conversation, and nobody writes it down
             fold,
             at_fold,
             layout_state,

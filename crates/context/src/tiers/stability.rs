@@ -1,27 +1,31 @@
 //! [`StabilityTracker`]: how long each entry has been unchanged, and the tier it has earned.
 //!
 //! The tracker is part of the [`LayoutState`](crate::LayoutState). Before a request,
-//! [`StabilityTracker::assign_tiers`] puts its tiers onto the snapshot. When the answer is complete,
+//! [`StabilityTracker::place`] moves its entries between tiers, and
+//! [`StabilityTracker::assign_tiers`] puts the tiers onto the snapshot. When the answer is complete,
 //! [`collect_shown_entries`] reads from the request what was shown, and
-//! [`StabilityTracker::record_response`] counts unchanged entries, moves them between tiers, and
-//! says why.
-//! The rules are described in `docs/layouts.md` and implemented in [`Rebalance`].
+//! [`StabilityTracker::record_response`] counts what is unchanged.
+//! The rules are described in `docs/layouts.md` and implemented in [`Placement`].
 
 mod initial_tiers; // the tiers of the symbol map before the first request
-mod rebalance; // the rules of moving between tiers
+mod placement; // the rules of moving between tiers
 mod shown_entries; // which entries a request showed, and putting tiers onto the next one
 mod tier_change; // which entry moved between tiers, and why
 mod tracked_key; // what the tracker follows
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hardpan_prompt::{Hash, Tier};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Target;
 
 pub use initial_tiers::SymbolMapFile;
-use rebalance::Rebalance;
+pub use placement::ComingRequest;
+use placement::Placement;
 pub use shown_entries::{ShownEntry, collect_shown_entries};
-pub use tier_change::{TierChange, TierChangeReason, TierOpening};
+pub use tier_change::{TierChange, TierChangeReason};
 pub use tracked_key::{TrackedKey, UnknownTrackedKey};
 
 /// The tier of every file, symbol entry and exchange of the `tiers` layout, and for how many
@@ -41,7 +45,7 @@ pub struct TrackedEntry {
     pub key: TrackedKey,
     /// The tier it stands in, or will stand in again when it is no longer hidden.
     pub tier: Tier,
-    /// Responses in a row with an unchanged hash, capped by its tier.
+    /// Responses in a row with an unchanged hash, up to what the most stable tier wants.
     #[serde(rename = "n")]
     pub unchanged_responses: u32,
     /// The hash of its content as last shown; none before it has been shown.
@@ -76,18 +80,97 @@ impl StabilityTracker {
         &self.entries
     }
 
-    /// The tracker after a complete response to a request that showed these entries, and what
-    /// moved. The exchanges in `shown` come in conversation order; `target_tokens` is what a tier
-    /// must hold to be worth a cache entry.
-    pub fn record_response(
-        &self,
-        shown: &[ShownEntry],
-        target_tokens: usize,
-    ) -> (StabilityTracker, Vec<TierChange>) {
-        let mut rebalance = Rebalance::from_response(self, shown, target_tokens);
-        rebalance.run();
-        rebalance.finish()
+    /// The tracker with its entries in the tiers of the coming request.
+    pub fn place(&self, coming: &ComingRequest) -> StabilityTracker {
+        Placement::place(self, coming)
     }
+
+    /// The tier of an entry; `None` if it is not tracked.
+    pub fn tier_of(&self, key: &TrackedKey) -> Option<Tier> {
+        self.entries.iter().find(|entry| entry.key == *key).map(|entry| entry.tier)
+    }
+
+    /// The tracker after a complete response to a request that showed these entries. Exchanges in
+    /// `shown` come in conversation order. A file that has been unchanged for long enough enters L3;
+    /// all else moves when the next request is built.
+    pub fn record_response(&self, shown: &[ShownEntry]) -> StabilityTracker {
+        let known: FxHashMap<&TrackedKey, &TrackedEntry> =
+            self.entries.iter().map(|entry| (&entry.key, entry)).collect();
+        let is_file = |key: &TrackedKey| matches!(key, TrackedKey::File(_));
+        let count = |shown: &ShownEntry| {
+            let ShownEntry { key, hash, tokens, tier } = shown.clone();
+            let unchanged_responses = match known.get(&key) {
+                None => entry_count(tier),
+                Some(before) if before.hash.is_none() => before.unchanged_responses,
+                Some(before) if before.hash == Some(hash) => {
+                    (before.unchanged_responses + 1).min(entry_count(Tier::L0))
+                }
+                Some(_) => 0,
+            };
+            let graduates =
+                is_file(&key) && tier == Tier::Active && unchanged_responses >= entry_count(Tier::L3);
+            let tier = if graduates { Tier::L3 } else { tier };
+            TrackedEntry {
+                key,
+                tier,
+                unchanged_responses,
+                hash: Some(hash),
+                tokens,
+                hidden_by_open_file: false,
+            }
+        };
+        let open: BTreeSet<&str> = shown.iter().filter_map(|entry| entry.key.file_path()).collect();
+        let is_shown: BTreeSet<&TrackedKey> = shown.iter().map(|entry| &entry.key).collect();
+        let is_hidden = |entry: &&TrackedEntry| {
+            let path = entry.key.symbols_path();
+            path.is_some_and(|path| open.contains(path)) && !is_shown.contains(&entry.key)
+        };
+        let hidden = self.entries.iter().filter(is_hidden);
+        let hidden = hidden.map(|entry| TrackedEntry { hidden_by_open_file: true, ..entry.clone() });
+        StabilityTracker::from_entries(shown.iter().map(count).chain(hidden).collect())
+    }
+
+    /// What moved since an earlier state of the tracker, and why: what is gone first.
+    pub fn changes_since(&self, before: &StabilityTracker) -> Vec<TierChange> {
+        let known: BTreeMap<&TrackedKey, &TrackedEntry> =
+            before.entries.iter().map(|entry| (&entry.key, entry)).collect();
+        let tracked: BTreeSet<&TrackedKey> = self.entries.iter().map(|entry| &entry.key).collect();
+        let gone = before.entries.iter().filter(|entry| !tracked.contains(&entry.key));
+        let gone = gone.filter_map(|entry| {
+            let from = Some(entry.shown_tier()?);
+            Some(TierChange { key: entry.key.clone(), from, to: None, reason: TierChangeReason::Gone })
+        });
+        let moved = self.entries.iter().filter_map(|entry| {
+            let before = known.get(&entry.key).copied();
+            let (from, to) = (before.and_then(TrackedEntry::shown_tier), entry.shown_tier());
+            let reason = match (from, to) {
+                _ if from == to => return None,
+                (None, _) if before.is_some() => TierChangeReason::FileClosed,
+                (None, _) => TierChangeReason::New,
+                (_, None) => TierChangeReason::FileOpened,
+                (Some(from), Some(to)) if to < from => {
+                    TierChangeReason::Stable { unchanged_responses: entry.unchanged_responses }
+                }
+                _ if before.is_some_and(|before| before.hash != entry.hash) => TierChangeReason::Changed,
+                _ if entry.key.is_exchange() => TierChangeReason::OlderFell,
+                _ => TierChangeReason::UnderTarget,
+            };
+            Some(TierChange { key: entry.key.clone(), from, to, reason })
+        });
+        gone.chain(moved).collect()
+    }
+}
+
+impl TrackedEntry {
+    /// The tier it is shown in; none while it is hidden.
+    fn shown_tier(&self) -> Option<Tier> {
+        Some(self.tier).filter(|_| !self.hidden_by_open_file)
+    }
+}
+
+/// The number of unchanged responses that an entry needs to enter a tier.
+fn entry_count(tier: Tier) -> u32 {
+    tier.threshold().unwrap_or(0)
 }
 
 /// How many tokens a tier must hold to be worth a cache entry: the provider's minimum plus a tenth,

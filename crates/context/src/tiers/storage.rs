@@ -9,12 +9,16 @@ use super::Tiers;
 use super::stability::{StabilityTracker, TrackedEntry, TrackedKey};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
+use crate::run_context::RunContextChange;
 
 /// The fields of `tiers` in an additions record.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct TiersAdditions {
+    #[serde(skip_serializing_if = "Option::is_none")]
     empty_tiers: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiers_run: Option<RunContextChange>,
 }
 
 /// The entries of a tracker that differ from the previous one.
@@ -30,15 +34,18 @@ struct TrackerChange {
 
 impl StateStorage for Tiers {
     fn state_change(&self, before: &LayoutState, after: &LayoutState) -> StateChange {
-        if after.empty_tiers == before.empty_tiers {
+        let empty_tiers = Some(after.empty_tiers).filter(|count| *count != before.empty_tiers);
+        let tiers_run = after.tiers_run.change_since(&before.tiers_run);
+        if empty_tiers.is_none() && tiers_run.is_none() {
             return StateChange::Nothing;
         }
-        StateChange::added(&TiersAdditions { empty_tiers: Some(after.empty_tiers) })
+        StateChange::added(&TiersAdditions { empty_tiers, tiers_run })
     }
 
     fn apply_additions(&self, state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
-        let TiersAdditions { empty_tiers } = TiersAdditions::deserialize(added)?;
+        let TiersAdditions { empty_tiers, tiers_run } = TiersAdditions::deserialize(added)?;
         state.empty_tiers = empty_tiers.unwrap_or(state.empty_tiers);
+        tiers_run.into_iter().for_each(|change| state.tiers_run.apply(change));
         Ok(())
     }
 

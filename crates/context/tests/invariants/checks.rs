@@ -55,7 +55,7 @@ pub fn every_item_once(
     layout: LayoutName,
     snapshot: &Snapshot,
     prompt: &Prompt,
-    strata: &StoredStrata,
+    stored: &StoredState,
     coverage: &mut Coverage,
 ) -> CheckResult {
     let mut by_key: BTreeMap<&str, Vec<(&LocatedSegment<'_>, ItemCopy)>> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn every_item_once(
         let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
         let current: Vec<_> =
             copies.iter().filter(|(_, copy)| matches!(copy, ItemCopy::Current | ItemCopy::Update)).collect();
-        let shown_by = position_of_shown_by(layout, prompt, strata, item);
+        let shown_by = position_of_shown_by(layout, prompt, &stored.strata, item);
         let count = current.len() + usize::from(shown_by.is_some());
         let left = left_out.contains(&*item.key);
         let how = || {
@@ -89,7 +89,7 @@ pub fn every_item_once(
             })?;
         }
         for (found, copy) in current {
-            check_current_copy(layout, item, found, *copy, strata)?;
+            check_current_copy(layout, item, found, *copy, stored)?;
             coverage.record(if *copy == ItemCopy::Update { "outcome: diff" } else { "outcome: current" });
         }
         coverage.record_if(shown_by.is_some(), "outcome: said");
@@ -126,11 +126,11 @@ fn check_current_copy(
     item: &Item,
     found: &LocatedSegment<'_>,
     copy: ItemCopy,
-    strata: &StoredStrata,
+    stored: &StoredState,
 ) -> CheckResult {
     let text = &found.segment.text;
     if copy == ItemCopy::Update {
-        return check_diff(item, text, strata);
+        return check_diff(layout, item, text, stored);
     }
     let holds = match layout {
         // `inline` shows the tree as a directory map, which is a summary.
@@ -144,10 +144,11 @@ fn check_current_copy(
 }
 
 /// Whether a diff, applied to what was told before it, gives the body.
-fn check_diff(item: &Item, text: &str, strata: &StoredStrata) -> CheckResult {
-    let before = match &strata.updates_of(&item.key)[..] {
+fn check_diff(layout: LayoutName, item: &Item, text: &str, stored: &StoredState) -> CheckResult {
+    let before = match &stored.strata.updates_of(&item.key)[..] {
+        _ if layout != LayoutName::Strata => stored.run_body(layout, &item.key),
         [.., before, _] => before.body.as_deref(),
-        _ => strata.base_body(&item.key),
+        _ => stored.strata.base_body(&item.key),
     };
     let diff = text.split_once("```diff\n").and_then(|(_, rest)| rest.rsplit_once("```"));
     let after = before.zip(diff).and_then(|(before, (diff, _))| unified_diff::apply(before, diff));
@@ -221,6 +222,14 @@ fn block_fingerprints(prompt: &Prompt, wanted: impl Fn(&Block) -> bool) -> Vec<(
     let messages =
         messages.filter(|(_, block)| wanted(block)).map(|(role, block)| (Some(role), block.hash()));
     tools.chain(system).chain(messages).collect()
+}
+
+/// What a cache sees of a prompt up to its last breakpoint.
+pub fn cached_part(prompt: &Prompt) -> Vec<(Option<Role>, Hash)> {
+    let end = prompt.breakpoints().last().map_or(0, |last| last.block + 1);
+    let mut blocks = block_fingerprints(prompt, |_| true);
+    blocks.truncate(end);
+    blocks
 }
 
 /// Invariant 5: few breakpoints, none of them too early, and the last frontier again.

@@ -42,7 +42,8 @@ const KINDS: &str = "
     outcome: left out, outcome: window full, outcome: too long, outcome: history detached,
     outcome: reasoning sent, outcome: thinking dropped, outcome: no breakpoint, outcome: one breakpoint,
     outcome: two breakpoints, outcome: three breakpoints, outcome: four breakpoints,
-    outcome: frontier met again, outcome: prefix kept
+    outcome: frontier met again, outcome: prefix kept,
+    outcome: another clock in panels, outcome: another clock in tiers, outcome: another clock in inline
 ";
 
 /// Every kind that must occur, one by one.

@@ -134,6 +134,7 @@ fn run_request(
     )?;
     if again {
         check_repeatable(environment, case, &bytes, &layout_state)?;
+        check_clock_independence(environment, case, &prompt, coverage)?;
     }
     let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
     validate(&prompt, &rules).map_err(|violation| {
@@ -147,7 +148,7 @@ fn run_request(
     let limit = target.max_input_tokens() as usize;
     require(measured.total() <= limit, "it fits the window", || format!("{} of {limit}", measured.total()))?;
     let stored = StoredState::new(&layout_state);
-    checks::every_item_once(layout, &snapshot, &prompt, &stored.strata, coverage)?;
+    checks::every_item_once(layout, &snapshot, &prompt, &stored, coverage)?;
     checks::breakpoints_are_right(
         layout,
         target,
@@ -197,6 +198,40 @@ fn check_repeatable(
     require(again.layout_state == *layout_state, "the same snapshot gives the same memory", || {
         format!("{layout_state:?}")
     })
+}
+
+/// Invariant 2, the part on clocks and folders: another second and another folder change nothing before
+/// the last breakpoint. In `panels` this holds within a run; a run's first request tells the time.
+/// `strata` has a check of its own.
+fn check_clock_independence(
+    environment: &Environment,
+    case: &RequestCase<'_>,
+    prompt: &Prompt,
+    coverage: &mut Coverage,
+) -> CheckResult {
+    let RequestCase { file, target, layout, before, .. } = *case;
+    let has_input = file.prompt.is_some() || file.first_unsent.is_some();
+    let tells_time = layout == LayoutName::Panels && (has_input || before.is_none());
+    if tells_time || layout == LayoutName::Strata {
+        return Ok(());
+    }
+    let elsewhere = SnapshotFile {
+        now: file.now - jiff::SignedDuration::from_secs(1),
+        working_directory: Some("/somewhere/else".into()),
+        ..file.clone()
+    };
+    let snapshot = elsewhere.into_snapshot("case").expect("a snapshot");
+    let render_cache = RenderCache::new(target.vocabulary());
+    let Ok(other) = assemble(&snapshot, layout, target, &environment.texts, &render_cache) else {
+        return Ok(()); // another path may be longer than the window
+    };
+    let (one, two) = (checks::cached_part(prompt), checks::cached_part(&other.prompt));
+    require(one == two, "neither the clock nor the folder is in the cached part", || {
+        let same = one.iter().zip(&two).take_while(|(one, two)| one == two).count();
+        format!("block {same} of {} and {}", one.len(), two.len())
+    })?;
+    coverage.record(&format!("outcome: another clock in {layout}"));
+    Ok(())
 }
 
 /// Whether invariant 3 speaks of these two: what was said stayed said, each message by a name of

@@ -1,6 +1,8 @@
 //! [`StoredState`]: the layouts' state as sessions store it, as far as the checks read it.
 
-use hardpan_context::LayoutState;
+use std::collections::BTreeMap;
+
+use hardpan_context::{LayoutName, LayoutState};
 use hardpan_prompt::MessageId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,6 +12,14 @@ use serde_json::Value;
 pub struct StoredState {
     pub strata: StoredStrata,
     pub panels: StoredPanels,
+    tiers_run: StoredRun,
+}
+
+/// The items as a run shows them before the conversation.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StoredRun {
+    items: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -65,12 +75,25 @@ pub struct StoredFrontier {
 #[serde(default)]
 pub struct StoredPanels {
     pub histories: Vec<Value>,
+    run: StoredRun,
 }
 
 impl StoredState {
     pub fn new(layout_state: &LayoutState) -> Self {
         let stored = serde_json::to_value(layout_state).expect("a state can be written");
         serde_json::from_value(stored).expect("the stored form has these fields")
+    }
+}
+
+impl StoredState {
+    /// The body of an item before the conversation, in a layout that keeps it within a run.
+    pub fn run_body(&self, layout: LayoutName, key: &str) -> Option<&str> {
+        let run = match layout {
+            LayoutName::Panels => &self.panels.run,
+            LayoutName::Tiers => &self.tiers_run,
+            LayoutName::Strata | LayoutName::Inline => return None,
+        };
+        run.items.get(key).map(String::as_str)
     }
 }
 

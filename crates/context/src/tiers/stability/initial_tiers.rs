@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use hardpan_prompt::Tier;
 
-use super::rebalance::{Rebalance, entry_count};
-use super::{StabilityTracker, TrackedEntry, TrackedKey};
+use super::{StabilityTracker, TrackedEntry, TrackedKey, entry_count};
 
 /// A file that has an entry in the symbol map.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +25,8 @@ impl StabilityTracker {
     ///
     /// Files that refer to each other tend to change together, so each cluster goes as a whole, the
     /// largest first, to the emptiest of L1 to L3. Without clusters, the most referenced fifth of
-    /// the files goes to L1, the next three tenths to L2, the rest to L3. A tier under the target
-    /// passes its entries to the tier below.
+    /// the files goes to L1, the next three tenths to L2, the rest to L3. L1 or L2, if under the
+    /// target, passes its entries to the next.
     ///
     /// `clusters` are lists of paths; paths without an entry are ignored.
     pub fn initial<P: AsRef<str>>(
@@ -49,9 +48,15 @@ impl StabilityTracker {
                 hidden_by_open_file: false,
             }
         });
-        let mut rebalance = Rebalance::new(entries.collect(), target_tokens);
-        while rebalance.demote_underfilled() {}
-        rebalance.finish().0
+        let mut entries: Vec<TrackedEntry> = entries.collect();
+        for (tier, next) in [(Tier::L1, Tier::L2), (Tier::L2, Tier::L3)] {
+            let held = entries.iter().filter(|entry| entry.tier == tier);
+            if held.map(|entry| entry.tokens).sum::<usize>() < target_tokens {
+                let moved = entries.iter_mut().filter(|entry| entry.tier == tier);
+                moved.for_each(|entry| entry.tier = next);
+            }
+        }
+        StabilityTracker::from_entries(entries)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hardpan_prompt::{Block, Content, Hash, ItemCopy, Origin, Region, Source, Tier, exchange_ranges};
+use hardpan_prompt::{Block, Content, Hash, Item, ItemCopy, Origin, Region, Source, Tier, exchange_ranges};
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use crate::{AssembledPrompt, Snapshot};
 pub struct ShownEntry {
     /// What it is.
     pub key: TrackedKey,
-    /// The hash of its rendered text.
+    /// The hash of its current body, or of the messages of an exchange.
     pub hash: Hash,
     /// The tokens of its rendered text.
     pub tokens: usize,
@@ -38,33 +38,38 @@ pub fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -
             exchange_of.entry(&message.id.0).or_insert(number);
         }
     }
-    let mut items: BTreeMap<TrackedKey, ShownContent> = BTreeMap::new();
+    // An item counts as unchanged by its body, wherever the request shows it.
+    let bodies: FxHashMap<&str, Hash> =
+        snapshot.items.iter().map(|item| (&*item.key, item.body.hash())).collect();
+    let mut items: BTreeMap<TrackedKey, ShownEntry> = BTreeMap::new();
     let mut exchange_contents: Vec<Option<ShownContent>> = exchanges.iter().map(|_| None).collect();
     for (index, block) in assembled.prompt.blocks().enumerate() {
         let segments = assembled.measured.segments(assembled.prompt.tools.len() + index);
-        for_each_piece(block, segments, &mut |origin, hash, tokens| {
-            let sum = match &origin.source {
-                Source::Item { key, copy: ItemCopy::Current } => {
-                    let Some(key) = TrackedKey::of_item(origin.kind, key) else { return };
-                    items.entry(key).or_insert_with(|| ShownContent::new(block.region))
-                }
-                Source::Message(id) => {
-                    let Some(number) = exchange_of.get(&*id.0) else { return };
-                    exchange_contents[*number].get_or_insert_with(|| ShownContent::new(block.region))
-                }
-                Source::Item { .. } | Source::Tool(_) | Source::Rule(_) => return,
-            };
-            sum.hashes.extend_from_slice(hash.bytes());
-            sum.tokens += tokens;
+        for_each_piece(block, segments, &mut |origin, hash, tokens| match &origin.source {
+            Source::Item { key, copy: ItemCopy::Current | ItemCopy::Former }
+                if block.region != Region::Tail =>
+            {
+                let Some(tracked) = TrackedKey::of_item(origin.kind, key) else { return };
+                let Some(hash) = bodies.get(&**key).copied() else { return };
+                let tier = tier_of_region(block.region);
+                items.insert(tracked.clone(), ShownEntry { key: tracked, hash, tokens, tier });
+            }
+            Source::Message(id) => {
+                let Some(number) = exchange_of.get(&*id.0) else { return };
+                let sum = exchange_contents[*number].get_or_insert_with(|| ShownContent::new(block.region));
+                sum.hashes.extend_from_slice(hash.bytes());
+                sum.tokens += tokens;
+            }
+            Source::Item { .. } | Source::Tool(_) | Source::Rule(_) => {}
         });
     }
     let exchanges = exchanges.into_iter().zip(exchange_contents).filter_map(|(exchange, sum)| {
         Some(sum?.into_entry(TrackedKey::of_exchange(&snapshot.messages[exchange.start].id)))
     });
-    items.into_iter().map(|(key, sum)| sum.into_entry(key)).chain(exchanges).collect()
+    items.into_values().chain(exchanges).collect()
 }
 
-/// What has been collected of one entry so far.
+/// What has been collected of one exchange so far.
 struct ShownContent {
     /// The hashes of its pieces, one after the other.
     hashes: Vec<u8>,
@@ -112,22 +117,31 @@ impl StabilityTracker {
     /// The snapshot with the tracker's tiers on its files, symbol entries and messages. The layout
     /// chooses the tier of what is not tracked.
     pub fn assign_tiers(&self, snapshot: &Snapshot) -> Snapshot {
-        let known: FxHashMap<&TrackedKey, &TrackedEntry> =
-            self.entries.iter().map(|tracked| (&tracked.key, tracked)).collect();
-        let tracked_tier = |key: &TrackedKey| {
-            known.get(key).map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip()
-        };
+        let known = self.entries_by_key();
         let mut snapshot = snapshot.clone();
-        for item in &mut snapshot.items {
-            if let Some(key) = TrackedKey::of_item(item.kind, &item.key) {
-                (item.tier, item.unchanged_responses) = tracked_tier(&key);
-            }
-        }
+        self.assign_item_tiers(&mut snapshot.items);
         for exchange in exchange_ranges(&snapshot.messages) {
             let messages = &mut snapshot.messages[exchange];
-            let (tier, n) = tracked_tier(&TrackedKey::of_exchange(&messages[0].id));
+            let tracked = known.get(&TrackedKey::of_exchange(&messages[0].id));
+            let (tier, n) = tracked.map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip();
             messages.iter_mut().for_each(|message| (message.tier, message.unchanged_responses) = (tier, n));
         }
         snapshot
+    }
+
+    /// Puts the tracker's tiers onto files and symbol entries.
+    pub fn assign_item_tiers(&self, items: &mut [Item]) {
+        let known = self.entries_by_key();
+        for item in items {
+            if let Some(key) = TrackedKey::of_item(item.kind, &item.key) {
+                let tracked = known.get(&key);
+                (item.tier, item.unchanged_responses) =
+                    tracked.map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip();
+            }
+        }
+    }
+
+    fn entries_by_key(&self) -> FxHashMap<&TrackedKey, &TrackedEntry> {
+        self.entries.iter().map(|tracked| (&tracked.key, tracked)).collect()
     }
 }

@@ -1,6 +1,5 @@
 mod long_session;
-mod reference_model; // a slow and obvious tracker to compare with
-mod rules; // one small case per rule // two hundred responses through real requests
+mod rules; // one small case per rule
 
 use super::TierChangeReason;
 

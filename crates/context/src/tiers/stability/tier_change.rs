@@ -26,7 +26,7 @@ pub struct TierChange {
 pub enum TierChangeReason {
     /// It was shown for the first time.
     New,
-    /// Its content changed, so it starts again in the active tier.
+    /// Its content changed, so it starts again: a file in the active tier, a symbol entry in L3.
     Changed,
     /// It is no longer part of the context.
     Gone,
@@ -34,35 +34,16 @@ pub enum TierChangeReason {
     FileOpened,
     /// A symbol entry came back: its file is no longer open.
     FileClosed,
-    /// It has been unchanged for long enough, and the tier above had to be written anyway.
+    /// It has been unchanged for long enough.
     Stable {
         /// For how many responses in a row it was unchanged.
         #[serde(rename = "n")]
         unchanged_responses: u32,
-        /// Why the tier above could take it.
-        #[serde(rename = "room")]
-        opening: TierOpening,
     },
     /// Its tier held too little to be worth a cache entry.
-    UnderTarget {
-        /// The tokens that the tier held.
-        tokens: usize,
-        /// The tokens that make a tier worth a cache entry.
-        target: usize,
-    },
+    UnderTarget,
     /// An older exchange fell to this tier, and exchanges stay in the order of the conversation.
     OlderFell,
-}
-
-/// Why a tier can take an entry from the tier below without costing an extra cache write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TierOpening {
-    /// Something left or entered the tier, so it has to be written again anyway.
-    #[serde(rename = "broken")]
-    Rewritten,
-    /// The tier holds nothing.
-    Empty,
 }
 
 impl fmt::Display for TierChangeReason {
@@ -72,19 +53,11 @@ impl fmt::Display for TierChangeReason {
             TierChangeReason::Changed => f.write_str("its content changed"),
             TierChangeReason::Gone => f.write_str("no longer shown"),
             TierChangeReason::FileOpened => f.write_str("the file itself is open"),
-            TierChangeReason::FileClosed => {
-                f.write_str("its file was closed: back to the tier it had earned")
+            TierChangeReason::FileClosed => f.write_str("its file was closed"),
+            TierChangeReason::Stable { unchanged_responses } => {
+                write!(f, "unchanged for {unchanged_responses} responses")
             }
-            TierChangeReason::Stable { unchanged_responses, opening } => {
-                let opening = match opening {
-                    TierOpening::Rewritten => "is rewritten anyway",
-                    TierOpening::Empty => "was empty",
-                };
-                write!(f, "unchanged for {unchanged_responses} responses, and the tier above {opening}")
-            }
-            TierChangeReason::UnderTarget { tokens, target } => {
-                write!(f, "its tier held {tokens} tokens, less than the {target} worth caching")
-            }
+            TierChangeReason::UnderTarget => f.write_str("its tier held too little to be worth caching"),
             TierChangeReason::OlderFell => {
                 f.write_str("an older exchange fell, and the conversation keeps its order")
             }

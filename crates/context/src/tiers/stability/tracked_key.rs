@@ -34,6 +34,16 @@ impl TrackedKey {
         TrackedKey::Exchange(first.0.clone())
     }
 
+    /// The path of a file; none for anything else.
+    pub fn file_path(&self) -> Option<&str> {
+        if let TrackedKey::File(path) = self { Some(path) } else { None }
+    }
+
+    /// The path of a symbol entry's file; none for anything else.
+    pub fn symbols_path(&self) -> Option<&str> {
+        if let TrackedKey::Symbols(path) = self { Some(path) } else { None }
+    }
+
     /// Whether it is an exchange of the conversation.
     pub fn is_exchange(&self) -> bool {
         matches!(self, TrackedKey::Exchange(_))

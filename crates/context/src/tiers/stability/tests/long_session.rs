@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Content, Hash, ItemCopy, ItemKind, Prompt, Region, Role, Source, Tier, Vocabulary};
+use hardpan_prompt::{
+    Content, Hash, ItemCopy, ItemKind, OmissionReason, Prompt, Region, Role, Source, Tier, Vocabulary,
+};
 use serde_json::{Value, json};
 
 use super::{REASONS, kind};
@@ -189,7 +191,13 @@ fn everything_is_there_once(snapshot: &Snapshot, prompt: &Prompt) {
     let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(hardpan_prompt::Item::name).collect();
     for item in &snapshot.items {
         let steps_aside = item.kind == ItemKind::Symbols && open.contains(item.name());
-        assert_eq!(times.remove(&*item.key).unwrap_or(0), usize::from(!steps_aside), "{}", item.key);
+        // What changed within a run is shown once, and then left out until the next run.
+        let is_left_out = prompt
+            .left_out
+            .iter()
+            .any(|left| left.reason == OmissionReason::TailUnchanged && left.key.to_string() == *item.key);
+        let expected = usize::from(!steps_aside && !is_left_out);
+        assert_eq!(times.remove(&*item.key).unwrap_or(0), expected, "{}", item.key);
     }
     assert_eq!(times, BTreeMap::new());
     sent_ids.dedup(); // a message may have several blocks
@@ -208,6 +216,9 @@ fn the_breakdown_agrees(breakdown: &Breakdown, tracker: &StabilityTracker) {
         breakdown.blocks.iter().flat_map(|block| block.contents.iter().map(move |c| (block, c)))
     {
         let key = content.key().replace("symbols:", "symbol:");
+        if block.tier == "tail" {
+            continue; // what has changed within the run
+        }
         if let Some(tracked) = tracker.entries().iter().find(|tracked| tracked.key.to_string() == key) {
             assert_eq!(content.unchanged_responses, Some(tracked.unchanged_responses), "{key}");
             assert_eq!(serde_json::to_value(tracked.tier).expect("a tier"), block.tier, "{key}");
@@ -236,7 +247,7 @@ fn two_hundred_responses(seed: u64, seen: &mut Coverage) {
         everything_is_there_once(&snapshot, &assembled.prompt);
         the_breakdown_agrees(
             &Breakdown::new(&assembled, &snapshot, &target, &render_cache),
-            &layout_state.tiers,
+            &assembled.layout_state.tiers,
         );
         let mut next = assembled.layout_state.clone();
         let changes = LayoutName::Tiers.layout().record_response(&mut next, &snapshot, &assembled, &target);
@@ -249,8 +260,11 @@ fn two_hundred_responses(seed: u64, seen: &mut Coverage) {
                 }
                 // Moved after the last answer; or changed since, which this answer confirms.
                 let reason = logged.iter().chain(&changes).find(|change| touches(change, tier));
+                // A message that was summarised stays where it is.
+                let mut entries = next.tiers.entries().iter();
+                let is_changed = entries.any(|entry| entry.tier == tier && entry.unchanged_responses == 0);
                 assert!(
-                    reason.is_some(),
+                    reason.is_some() || is_changed,
                     "seed {seed}, request {request}: {tier:?} was rewritten for no reason"
                 );
                 seen.rewritten += 1;
@@ -268,10 +282,13 @@ fn two_hundred_responses(seed: u64, seen: &mut Coverage) {
 fn over_two_hundred_responses_all_is_there_once_and_no_tier_is_rewritten_without_a_reason() {
     let mut seen = Coverage { reasons: BTreeSet::new(), tiers: BTreeSet::new(), rewritten: 0, kept: 0 };
     (0..4).for_each(|seed| two_hundred_responses(seed, &mut seen));
-    assert_eq!(seen.reasons, REASONS.map(str::to_owned).into());
-    // The summaries above make history fall before it is old enough for L0.
-    let items = Tier::ALL.map(|tier| (tier, false));
-    let history = [Tier::L1, Tier::L2, Tier::L3, Tier::Active].map(|tier| (tier, true));
+    // Where the order would break is shown by the rules; here nothing breaks it.
+    let expected = REASONS.into_iter().filter(|reason| *reason != "older_fell");
+    assert_eq!(seen.reasons, expected.map(str::to_owned).collect());
+    // L0 holds the system prompt, which nothing rewrites here, so that no item gets there; history is added
+    // to its end.
+    let items = [Tier::L1, Tier::L2, Tier::L3, Tier::Active].map(|tier| (tier, false));
+    let history = Tier::ALL.map(|tier| (tier, true));
     assert!(items.iter().chain(&history).all(|met| seen.tiers.contains(met)), "{:?}", seen.tiers);
     assert!(seen.rewritten > 100 && seen.kept > 3 * seen.rewritten, "{} {}", seen.rewritten, seen.kept);
 }
