@@ -113,7 +113,8 @@ fn the_simulator_s_lists_are_compared_in_every_form() {
         let variables = [(address, server.url()), (key, KEY)];
         let ran = run(&sandbox, &["models", "--check", provider, "--json"], &variables);
         let checked: Value = serde_json::from_str(text(&ran)).unwrap();
-        let expected = Catalogue::builtin().models().filter(|model| model.provider == provider && !model.gone).count();
+        let expected =
+            Catalogue::builtin().models().filter(|model| model.provider == provider && !model.gone).count();
         assert_eq!(
             (&checked["provider"], &checked["listed"]),
             (&json!(provider), &json!(expected)),

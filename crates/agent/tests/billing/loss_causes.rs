@@ -216,7 +216,7 @@ async fn the_prompt_is_below_the_minimum() {
     let losses = test_agent.losses();
     // The provider names the time, which is not sent again; it does not speak of minimums.
     let Some(Cause::BelowMinimum { tokens, minimum: 4096 }) =
-        losses.last().and_then(|loss| loss.our_cause.as_ref())
+        losses.last().and_then(|loss| loss.our_cause.as_deref())
     else {
         panic!("{losses:?}");
     };
