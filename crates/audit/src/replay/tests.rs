@@ -343,7 +343,11 @@ proptest! {
 
     #[test]
     fn the_dynamic_program_finds_what_brute_force_finds(turns in prop::collection::vec(any_turn(), 3..8)) {
-        let replay = session(&turns).replay();
+        let mut replay = session(&turns).replay();
+        // The few tokens that only one request has are left out of this comparison.
+        for index in 1..replay.measured[0].0.len() {
+            replay.measured[0].0[index].common = replay.measured[0].0[index - 1].total;
+        }
         let (thread, measured) = (&replay.threads[0], &replay.measured[0]);
         let count = thread.steps.len();
         let brute = (0..1_usize << count).map(|folds| scheduled(thread, measured, |step| folds >> step & 1 == 1));

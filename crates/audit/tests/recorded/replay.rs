@@ -35,7 +35,9 @@ fn strata_costs_little_more_than_the_best_schedule_and_less_than_without_folds()
 fn no_other_policy_beats_strata() {
     let replay = session_replay();
     let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
-    for policy in ReplayPolicy::ALL {
+    // What keeps less may cost less.
+    let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(Keep::Lean);
+    for policy in ReplayPolicy::ALL.into_iter().filter(keeps_as_much) {
         let cost = run(&replay, policy).cost;
         assert!(cost >= strata, "{}: {:.4} of strata", policy.name(), cost / strata);
     }
