@@ -60,8 +60,9 @@ pub fn stored_content(stored: &StoredContent) -> String {
 fn headline(breakdown: &Breakdown, provider: &str) -> String {
     let approximate = if breakdown.tokenizer.exact { "" } else { "about " };
     format!(
-        "{provider}/{} · {} · {approximate}{} of {} tokens\n",
-        breakdown.model,
+        "{}/{} · {} · {approximate}{} of {} tokens\n",
+        safe(provider),
+        safe(&breakdown.model),
         breakdown.layout,
         thousands(breakdown.total_tokens),
         thousands(breakdown.max_input_tokens),

@@ -135,10 +135,9 @@ fn plain_appending_costs_what_it_does_by_hand() {
     assert!((replayed.cost - cost).abs() < 1e-6, "{replayed:?}");
     assert_eq!((replayed.read, replayed.write, replayed.input), (4100, 4700, 0));
     assert_eq!(made.run(STRATA).cost, replayed.cost);
-    // Without a marker, everything is plain input.
+    // Every other layout reads its conversation from the cache, too.
     let inline = made.run(ReplayPolicy::named("inline").expect("a layout"));
-    assert_eq!((inline.cost, inline.read, inline.write), (inline.input as f64, 0, 0));
-    assert!((8500..9500).contains(&inline.input), "{inline:?}");
+    assert!(inline.read > 3000 && inline.cost < 1.1 * replayed.cost, "{inline:?}");
 }
 
 /// A file is read twice in one turn; the next prompt comes ten minutes later.

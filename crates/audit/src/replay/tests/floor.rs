@@ -173,6 +173,8 @@ proptest! {
         let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(Keep::Lean);
         for policy in ReplayPolicy::ALL.into_iter().filter(keeps_as_much) {
             let cost = run(&replay, policy).cost;
+            // Other layouts have other words around the same content.
+            let slack = if policy.keep().is_some() { slack } else { 1.05 };
             prop_assert!(floor <= cost * slack, "{} {cost} {floor}", policy.name());
         }
     }
