@@ -81,7 +81,9 @@ impl RecordingProxy {
         let (addresses, notes): (Vec<&str>, Vec<&str>) =
             ran.stderr.split_inclusive('\n').partition(is_address);
         assert_eq!(addresses.len(), 1, "{}", ran.stderr);
-        (texts(last).join("\n"), notes.concat())
+        // The clock and the working directory come after the person's words.
+        let words = texts(last).into_iter().filter(|text| !text.starts_with("Current date and time: "));
+        (words.collect::<Vec<_>>().join("\n"), notes.concat())
     }
 }
 

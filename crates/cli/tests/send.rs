@@ -200,10 +200,11 @@ fn another_server_in_a_providers_place_teaches_nothing_about_its_tokens() {
 #[test]
 fn a_model_that_is_gone_is_never_replaced_in_silence() {
     let sandbox = Sandbox::new();
-    sandbox
-        .write("config/models.json", r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-4-9"}]}"#);
     let simulator = SimulatorProcess::start(&sandbox, &[]);
     configure(&sandbox, &simulator);
+    // The simulator serves what the settings list when it starts, so this comes afterwards.
+    sandbox
+        .write("config/models.json", r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-4-9"}]}"#);
     let (code, _, words) = send(&sandbox, &["Hello!", "--model", "claude-sonnet-4-9"]);
     assert_eq!(code, Some(1));
     assert!(
