@@ -213,7 +213,13 @@ fn freeze_history(input: &LayoutInput<'_>, chunk: &[AgentMessage], number: usize
         id: format!("H{number}").into(),
         title: fill_template(&phrases.history_title, &[("first", &first), ("last", &last)]).into(),
         content: Text::new(content),
-        at_ms: input.snapshot.now.as_millisecond(),
+        // Its content is as old as its last message, so that it stands before what changed since.
+        at_ms: chunk
+            .iter()
+            .rev()
+            .find_map(|message| message.time)
+            .unwrap_or(input.snapshot.now)
+            .as_millisecond(),
         messages: chunk.iter().map(|message| message.id.clone()).collect(),
     }
 }

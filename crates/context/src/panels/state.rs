@@ -42,7 +42,7 @@ pub struct FrozenHistory {
     pub title: Arc<str>,
     /// The messages as text, as the panel shows them.
     pub content: Text,
-    /// When it was frozen, in milliseconds since 1970.
+    /// When its last message was written, or else when it was frozen, in milliseconds since 1970.
     pub at_ms: i64,
     /// The ids of the messages it replaces; these are no longer sent as messages.
     pub messages: Vec<MessageId>,
