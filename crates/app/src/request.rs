@@ -1,5 +1,5 @@
 //! [`AssembledRequest`]: a request that is ready to be sent. [`assemble`] has the agent build it, on
-//! the way that its own requests take; [`assemble_snapshot`] builds one from a snapshot file.
+//! the way that its own requests take; `assemble_snapshot` builds one from a snapshot file.
 
 use std::path::Path;
 use std::sync::Arc;

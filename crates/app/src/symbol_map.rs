@@ -1,5 +1,5 @@
 //! The symbol index of a folder ([`load_index`]), and what a prompt shows of it: an overview
-//! ([`overview_for_prompt`]) and the map ([`symbols_for_prompt`]), within a [`RepositoryBudget`].
+//! (`overview_for_prompt`) and the map (`symbols_for_prompt`), within a [`RepositoryBudget`].
 
 use std::collections::BTreeSet;
 use std::path::Path;
