@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hardpan_context::{Keep, LayoutName, Target};
+use hardpan_context::{KeepLevel, LayoutName, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_providers::Client;
 use hardpan_session::Record;
@@ -34,7 +34,7 @@ impl Agent {
     }
 
     /// How much of the conversation a fold may take out of requests.
-    pub fn keep(&self) -> Keep {
+    pub fn keep(&self) -> KeepLevel {
         self.inner.setup.keep
     }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_prompt::AgentMessage;
 use hardpan_session::{RecallError, StoredContent};
 use hardpan_tools::{ArchiveError, ArchivedContent, MessageArchive, Recall, ToolSource};
@@ -33,7 +33,7 @@ impl Agent {
     /// Registers the tool `recall` if requests may fold: before the first of them, since a changed
     /// list of tools loses the cache. Without other tools there are no results to recall.
     pub(crate) fn register_recall(&self) {
-        let folds = self.layout().layout().folds() && self.keep() != Keep::All;
+        let folds = self.layout().layout().folds() && self.keep() != KeepLevel::All;
         if !folds || self.tools().list().is_empty() {
             return;
         }

@@ -123,12 +123,8 @@ impl Agent {
     /// Whether the cache of the last request is lost (expired, or another model was selected), so that
     /// a fold costs nothing.
     fn is_fold_free(conversation: &Conversation, selection: &ModelSelection, now: Timestamp) -> bool {
-        let target = &selection.target;
         let Some((at, provider, model)) = &conversation.last_request else { return false };
-        let other = **provider != *target.provider || **model != *target.model.id;
-        let age = now.as_second() - at.as_second();
-        let expired = target.profile.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
-        other || expired
+        selection.target.has_lost_cache(provider, model, now.as_second() - at.as_second())
     }
 
     pub(crate) fn assemble_request(

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{
-    AssembledPrompt, Coupling, Keep, LayoutName, PromptTexts, RenderCache, RepositoryView, Snapshot,
+    AssembledPrompt, Coupling, KeepLevel, LayoutName, PromptTexts, RenderCache, RepositoryView, Snapshot,
     SnapshotError, Target,
 };
 use hardpan_models::ThinkingSetting;
@@ -50,7 +50,7 @@ pub struct Setup {
     /// The layout that orders the prompt.
     pub layout: LayoutName,
     /// How much of the conversation a fold may take out of requests.
-    pub keep: Keep,
+    pub keep: KeepLevel,
     /// How much the model thinks.
     pub thinking: ThinkingSetting,
     /// Queueing, parallelism and limits.

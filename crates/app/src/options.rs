@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_models::ThinkingSetting;
 use hardpan_tools::SandboxLauncher;
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ pub struct TargetOptions {
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
     /// How much of the conversation requests keep.
-    pub keep: Option<Keep>,
+    pub keep: Option<KeepLevel>,
 }
 
 /// A conversation to open.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_context::{Keep, LayoutName, Target, UnknownLayout};
+use hardpan_context::{KeepLevel, LayoutName, Target, UnknownLayout};
 use hardpan_models::{ThinkingSetting, UnknownName};
 
 use crate::learned_state::LearnedState;
@@ -59,7 +59,7 @@ pub fn resolve_layout(
 }
 
 /// Chooses how much of the conversation requests keep: the flag, then the settings.
-pub fn resolve_keep(options: &TargetOptions, settings: &Settings) -> Keep {
+pub fn resolve_keep(options: &TargetOptions, settings: &Settings) -> KeepLevel {
     options.keep.or(settings.config.keep).unwrap_or_default()
 }
 

@@ -20,7 +20,7 @@ mod threads; // ReplayThread: requests as series of messages with sizes
 
 use std::sync::Arc;
 
-use hardpan_context::{AssembleError, Keep, LayoutName, PromptTextsError};
+use hardpan_context::{AssembleError, KeepLevel, LayoutName, PromptTextsError};
 use hardpan_models::{Catalogue, UnknownName};
 use hardpan_prompt::TokenUsage;
 use serde::Serialize;
@@ -49,18 +49,18 @@ pub enum ReplayError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayPolicy {
     layout: LayoutName,
-    keep: Keep,
+    keep: KeepLevel,
 }
 
 impl ReplayPolicy {
     /// `strata` without folds: requests only grow, as those of most agents do.
-    pub const APPEND: ReplayPolicy = ReplayPolicy::strata(Keep::All);
+    pub const APPEND: ReplayPolicy = ReplayPolicy::strata(KeepLevel::All);
 
     /// All of them, in the order of the reports.
     pub const ALL: [ReplayPolicy; 7] = [
-        ReplayPolicy::strata(Keep::Current),
-        ReplayPolicy::strata(Keep::History),
-        ReplayPolicy::strata(Keep::Lean),
+        ReplayPolicy::strata(KeepLevel::Current),
+        ReplayPolicy::strata(KeepLevel::History),
+        ReplayPolicy::strata(KeepLevel::Lean),
         ReplayPolicy::of_layout(LayoutName::Panels),
         ReplayPolicy::of_layout(LayoutName::Tiers),
         ReplayPolicy::of_layout(LayoutName::Inline),
@@ -68,25 +68,25 @@ impl ReplayPolicy {
     ];
 
     /// The layout `strata`, whose folds take out what `keep` lets go.
-    pub const fn strata(keep: Keep) -> Self {
+    pub const fn strata(keep: KeepLevel) -> Self {
         ReplayPolicy { layout: LayoutName::Strata, keep }
     }
 
     const fn of_layout(layout: LayoutName) -> Self {
-        ReplayPolicy { layout, keep: Keep::Current }
+        ReplayPolicy { layout, keep: KeepLevel::Current }
     }
 
     /// How much folds take out. `None` for layouts that do not fold.
-    pub fn keep(self) -> Option<Keep> {
+    pub fn keep(self) -> Option<KeepLevel> {
         Some(self.keep).filter(|_| self.layout == LayoutName::Strata)
     }
 
     /// The policy's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match (self.layout, self.keep) {
-            (LayoutName::Strata, Keep::All) => "append",
-            (LayoutName::Strata, Keep::History) => "strata-history",
-            (LayoutName::Strata, Keep::Lean) => "strata-lean",
+            (LayoutName::Strata, KeepLevel::All) => "append",
+            (LayoutName::Strata, KeepLevel::History) => "strata-history",
+            (LayoutName::Strata, KeepLevel::Lean) => "strata-lean",
             (layout, _) => layout.as_str(),
         }
     }
@@ -174,7 +174,7 @@ impl Replay {
     ) -> Result<Self, ReplayError> {
         let pricing = PricingTable::new(catalogue, recording)?;
         let threads = threads::build_threads(recording, &pricing, thinking_switches);
-        let measured = threads.iter().map(|thread| MeasuredThread::new(thread, Keep::default()));
+        let measured = threads.iter().map(|thread| MeasuredThread::new(thread, KeepLevel::default()));
         Ok(Replay {
             measured: measured.collect::<Result<_, _>>()?,
             threads,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use hardpan_audit::{BilledTotals, Recording, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches};
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct ReplayArgs {
     /// How much folds of strata keep: all, history, current or lean; by default current, history and
     /// lean are compared
     #[arg(long)]
-    keep: Option<Keep>,
+    keep: Option<KeepLevel>,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -50,7 +50,7 @@ const LAYOUTS: [&str; 5] = ["strata", "panels", "tiers", "inline", "append"];
 
 fn policies(name: &str) -> Result<SelectedPolicies, UnknownPolicy> {
     let is_selected = |policy: &ReplayPolicy| match policy.keep() {
-        Some(Keep::All) => name == "append",
+        Some(KeepLevel::All) => name == "append",
         Some(_) => name == "strata",
         None => policy.name() == name,
     };
@@ -69,9 +69,9 @@ impl ReplayArgs {
         let mut policies = self.layout.0.clone();
         if let Some(keep) = self.keep
             && let Some(first) =
-                policies.iter().position(|policy| policy.keep().is_some_and(|keep| keep != Keep::All))
+                policies.iter().position(|policy| policy.keep().is_some_and(|keep| keep != KeepLevel::All))
         {
-            policies.retain(|policy| policy.keep().is_none_or(|keep| keep == Keep::All));
+            policies.retain(|policy| policy.keep().is_none_or(|keep| keep == KeepLevel::All));
             policies.insert(first, ReplayPolicy::strata(keep));
             policies.dedup();
         }
@@ -167,7 +167,7 @@ fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Res
     let mut notes = Vec::new();
     if replay.thinking_switch_count() > 0 {
         let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded)?
-            .run(ReplayPolicy::strata(Keep::default()))?
+            .run(ReplayPolicy::strata(KeepLevel::default()))?
             .cost;
         let share = charged / replay.billed().cost.max(1.0);
         notes.push(format!(

@@ -54,7 +54,7 @@ pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo,
 pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldOutlook, FoldReason};
 pub use inline::require_all_properties;
-pub use keep::{Keep, UnknownKeep};
+pub use keep::{KeepLevel, UnknownKeepLevel};
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, RepositoryView, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use render_cache::RenderCache;

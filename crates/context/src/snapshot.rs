@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, Keep, LayoutState};
+use crate::{FoldReason, KeepLevel, LayoutState};
 
 pub use file::{
     FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile,
@@ -200,7 +200,7 @@ pub struct Snapshot {
     /// What the messages of the conversation told the model about files.
     pub knowledge: FileKnowledge,
     /// How much of the conversation a fold may take out.
-    pub keep: Keep,
+    pub keep: KeepLevel,
     /// Whether the request is no part of a conversation, such as one for a summary: nothing is worth a
     /// cache entry, and the time does not matter.
     pub stands_alone: bool,
@@ -258,7 +258,7 @@ impl Snapshot {
             prompt: None,
             first_unsent: None,
             knowledge: FileKnowledge::default(),
-            keep: Keep::default(),
+            keep: KeepLevel::default(),
             stands_alone: false,
             fold: None,
             at_fold: None,

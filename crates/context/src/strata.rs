@@ -12,11 +12,12 @@
 
 mod base; // laying BASE: which items, in which groups, and what a fold replaces
 mod breakpoints; // the four breakpoints
-mod build; // one prompt from one state
+mod draft; // one prompt from one state
 mod effort; // changes of effort that keep the cache
 mod garbage; // what of a prompt is garbage, and what a fold does about it
 mod idle; // what has not been used for long
-mod showings; // what a prompt shows, and where
+mod sent_results; // the tool results of a prompt, with their calls
+mod shown_copies; // what a prompt shows, and where
 mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
@@ -40,7 +41,7 @@ use crate::snapshot::ContextImage;
 use crate::texts::fill_template;
 use crate::{FoldOutlook, LayoutState};
 
-use build::{BaseChange, Build, Built};
+use draft::{BaseChange, Draft, DraftInput};
 pub use state::StrataState;
 use state::{BaseGroup, ItemUpdate, UpdateForm};
 use tool_changes::ToolChangeWalk;
@@ -56,28 +57,28 @@ const CALL_PREFIX: &str = "context_";
 impl Layout for Strata {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let state = &input.snapshot.layout_state.strata;
-        let mut built = Build::new(input, state.clone(), BaseChange::Kept).run();
-        let sites = built.fold_sites(input);
-        let due = sites.choose_fold(input, &built.strata.account, built.cached);
+        let mut draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
+        let sites = draft.fold_sites(input);
+        let due = sites.choose_fold(input, &draft.strata.account, draft.cached);
         // The first request lays BASE where there was none: that is no fold.
         let due = due.filter(|due| state.has_base || due.fold.garbage > 0);
         let fold = match due {
             None => {
-                sites.charge_rent(&mut built.strata.account);
+                sites.charge_rent(&mut draft.strata.account);
                 None
             }
             Some(due) => {
-                let lays_base = due.position <= sites::head_blocks(&built.prompt);
-                let folded = built.fold(input, state, due.position, lays_base);
+                let lays_base = due.position <= sites::head_blocks(&draft.prompt);
+                let folded = draft.fold(input, state, due.position, lays_base);
                 let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
                 // Other tools at the beginning move all places.
-                let fold_site = Some(due.position).filter(|_| !built.declares_tools_anew(lays_base));
-                built = Build { fold_site, ..Build::new(input, folded, change) }.run();
-                built.fold_sites(input).charge_rent(&mut built.strata.account);
+                let fold_site = Some(due.position).filter(|_| !draft.declares_tools_anew(lays_base));
+                draft = DraftInput { fold_site, ..DraftInput::new(input, folded, change) }.run();
+                draft.fold_sites(input).charge_rent(&mut draft.strata.account);
                 Some(due.fold)
             }
         };
-        let Built { prompt, mut strata, measured, garbage, met, .. } = built;
+        let Draft { prompt, mut strata, measured, garbage, met, .. } = draft;
         sites::update_account(&mut strata, &prompt, &measured, &garbage, met);
         let mut layout_state = input.snapshot.layout_state.clone();
         layout_state.strata = strata;

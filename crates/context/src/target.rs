@@ -38,6 +38,13 @@ impl Target {
         self.model.system_messages && self.model.tools
     }
 
+    /// Whether nothing of a request can be read from the cache that was answered so many seconds ago by
+    /// this model: another one answers now, or the entries have expired.
+    pub fn has_lost_cache(&self, provider: &str, model: &str, seconds: i64) -> bool {
+        let is_expired = self.profile.cache.lifetime.is_some_and(|lifetime| seconds >= i64::from(lifetime));
+        is_expired || provider != self.provider || model != self.model.id
+    }
+
     /// The vocabulary to count tokens with: the model's own where it is public, else o200k.
     pub fn vocabulary(&self) -> hardpan_prompt::Vocabulary {
         match self.model.vocabulary {

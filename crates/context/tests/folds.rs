@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use hardpan_context::knowledge::{FileObservation, LineRanges, ObservationKind};
 use hardpan_context::{
-    AssembledPrompt, FoldReason, Keep, LayoutName, LayoutState, LayoutStateLog, PromptTexts, RenderCache,
-    Snapshot, Target, assemble,
+    AssembledPrompt, FoldReason, KeepLevel, LayoutName, LayoutState, LayoutStateLog, PromptTexts,
+    RenderCache, Snapshot, Target, assemble,
 };
 use hardpan_models::Catalogue;
 use hardpan_prompt::validate::validate;
@@ -187,7 +187,7 @@ impl Work {
     }
 
     /// What the agent would gather for the next request.
-    fn snapshot(&mut self, keep: Keep, layout_state: LayoutState) -> Snapshot {
+    fn snapshot(&mut self, keep: KeepLevel, layout_state: LayoutState) -> Snapshot {
         let mut snapshot = Snapshot::empty(self.now);
         for (message, observation) in &self.observations {
             // As after a resume: texts are not stored.
@@ -295,7 +295,7 @@ fn hashes(prompt: &Prompt) -> Vec<Hash> {
 }
 
 impl Session<'_> {
-    fn request(&mut self, keep: Keep, folds: &mut BTreeMap<String, usize>) {
+    fn request(&mut self, keep: KeepLevel, folds: &mut BTreeMap<String, usize>) {
         let pause = if self.work.rng.one_in(15) { 400 } else { 5 };
         self.work.now += jiff::SignedDuration::from_secs(pause);
         let mut snapshot = self.work.snapshot(keep, self.state.current().clone());
@@ -305,15 +305,15 @@ impl Session<'_> {
         let rules = hardpan_providers::validation_rules(&self.target.profile, &self.target.model);
         validate(&assembled.prompt, &rules).expect("it works");
 
-        let everything = self.work.snapshot(Keep::All, LayoutState::default());
+        let everything = self.work.snapshot(KeepLevel::All, LayoutState::default());
         let fresh = RenderCache::new(self.target.vocabulary());
         let whole =
             assemble(&everything, LayoutName::Strata, self.target, self.texts, &fresh).expect("it works");
         let known = Reader::read(&whole.prompt, &self.work).truth(&self.work);
         let told = Reader::read(&assembled.prompt, &self.work).truth(&self.work);
-        if keep == Keep::Current {
+        if keep == KeepLevel::Current {
             assert_eq!(told, known, "the prompt tells as much as if nothing had been taken out");
-        } else if keep == Keep::History {
+        } else if keep == KeepLevel::History {
             assert_eq!(told.lines, known.lines);
         }
         let paged = LayoutName::Strata.layout().paged_out(&assembled.layout_state).len();
@@ -376,7 +376,8 @@ fn folds_take_out_only_what_is_told_again() {
     for seed in first..first + cases {
         let model = ["claude-sonnet-5", "claude-haiku-4-5", "gpt-5.5"][seed as usize % 3];
         let target = Target::new(Catalogue::builtin(), None, model).expect("it works");
-        let keep = [Keep::Current, Keep::Current, Keep::History, Keep::Lean][seed as usize % 4];
+        let keep =
+            [KeepLevel::Current, KeepLevel::Current, KeepLevel::History, KeepLevel::Lean][seed as usize % 4];
         let mut session = Session {
             work: Work::new(seed),
             render_cache: RenderCache::new(target.vocabulary()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::AgentSettings;
-use hardpan_context::{Keep, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName};
 use hardpan_prompt::Volatility;
 use hardpan_providers::Transport;
 
@@ -16,7 +16,7 @@ use crate::{TestAgent, TestApprovals, WorkspaceContents};
 #[must_use]
 pub struct TestAgentBuilder {
     pub(crate) layout: LayoutName,
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeepLevel,
     pub(crate) model: String,
     pub(crate) window: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
@@ -76,7 +76,7 @@ impl TestAgentBuilder {
         let handler_timeout = Duration::from_secs(10);
         TestAgentBuilder {
             layout: LayoutName::Strata,
-            keep: Keep::default(),
+            keep: KeepLevel::default(),
             model: "claude-sonnet-5".into(),
             window: None,
             max_tokens: None,
@@ -146,7 +146,7 @@ default: {text: Fine.}
     }
 
     /// How much of the conversation a fold may take out.
-    pub fn keep(self, keep: Keep) -> Self {
+    pub fn keep(self, keep: KeepLevel) -> Self {
         TestAgentBuilder { keep, ..self }
     }
 

@@ -6,7 +6,7 @@ use hardpan_agent::events::{
     ToolResultEvent, ToolResultReply,
 };
 use hardpan_agent::{Conversation, HandlerError, InputOutcome, RunEnd, SessionSwitchKind};
-use hardpan_context::{Keep, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName};
 use hardpan_prompt::MessagePart;
 use hardpan_session::Record;
 use hardpan_test_support::{NoteLog, PaintTool, TestAgent, line};
@@ -283,7 +283,7 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
         );
         for layout in LayoutName::ALL {
             let test_agent =
-                TestAgent::builder().layout(layout).keep(Keep::All).script(&script).start().await;
+                TestAgent::builder().layout(layout).keep(KeepLevel::All).script(&script).start().await;
             assert_eq!(
                 test_agent.prompt("Do it").await,
                 InputOutcome::Ran(RunEnd::Looping { tool: name.into() })
@@ -322,7 +322,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run() {
-    let test_agent = TestAgent::builder().keep(Keep::All).script(PAINT_AGAIN).start().await;
+    let test_agent = TestAgent::builder().keep(KeepLevel::All).script(PAINT_AGAIN).start().await;
     test_agent.prompt("Hello").await;
     assert!(test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
     assert!(!test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
@@ -350,7 +350,7 @@ async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_another_source_come_and_go_between_requests() {
-    let test_agent = TestAgent::builder().keep(Keep::All).script(PAINT_AGAIN).start().await;
+    let test_agent = TestAgent::builder().keep(KeepLevel::All).script(PAINT_AGAIN).start().await;
     let (own, server) = (ToolSource::built_in(), ToolSource::named("mcp:colours"));
     let tools = test_agent.agent.tools();
     assert!(tools.remove(&own, "paint"));
@@ -368,7 +368,7 @@ async fn tools_of_another_source_come_and_go_between_requests() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_taken_away_while_the_model_answers_is_not_run() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::builder().layout(layout).keep(Keep::All).script(PAINT).start().await;
+        let test_agent = TestAgent::builder().layout(layout).keep(KeepLevel::All).script(PAINT).start().await;
         let (run, gate) = test_agent.begin_and_hold("Paint").await;
         test_agent.agent.tools().remove(&ToolSource::built_in(), "paint");
         gate.release();

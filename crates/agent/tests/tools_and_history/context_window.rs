@@ -1,6 +1,6 @@
 use hardpan_agent::RunEnd;
 use hardpan_agent::events::{AgentEnd, Note, NoteKind, SessionCompact};
-use hardpan_context::{Keep, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName};
 use hardpan_prompt::MessageBody;
 use hardpan_test_support::{
     SUMMARY_REQUEST_TEXT, TestAgent, TestAgentBuilder, assert_calls_paired, line, long_text,
@@ -37,7 +37,7 @@ async fn a_window_that_is_nearly_full_makes_room_in_the_middle_of_a_run() {
                 .window(26_000)
                 .script(script)
                 // What is read again must stay, or the window never fills.
-                .keep(Keep::All)
+                .keep(KeepLevel::All)
                 .settings(|settings| settings.compact_at = 0.6);
             let test_agent = setup.start().await;
             test_agent.write("r.txt", &long_text("rope", 2000));
@@ -147,7 +147,7 @@ async fn a_request_that_is_too_long_is_compacted_and_sent_once_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_many_tools_that_is_too_long_is_summed_up_in_a_shorter_form() {
-    let setup = believing(16_000, reading(9, SUMMARY)).keep(Keep::All);
+    let setup = believing(16_000, reading(9, SUMMARY)).keep(KeepLevel::All);
     let test_agent = setup.start().await;
     test_agent.write("r.txt", &long_text("rope", 700));
     test_agent.say("Work.").await;

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hardpan_agent::BranchExit;
-use hardpan_context::{Keep, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_test_support::{
     SUMMARY_REQUEST_TEXT, TestAgent, TestAgentBuilder, line, long_text, numbered_lines, pixel,
@@ -159,12 +159,12 @@ async fn an_image_comes_back_as_an_image() {
 #[tokio::test(flavor = "multi_thread")]
 async fn recall_is_declared_from_the_first_request_on_where_folds_can_happen() {
     for layout in LayoutName::ALL {
-        for keep in Keep::ALL {
+        for keep in KeepLevel::ALL {
             let test_agent = builder().layout(layout).keep(keep).start().await;
             test_agent.say("Hello.").await;
             let tools = test_agent.last_sent().json()["tools"].clone();
             let is_declared = tools.as_array().unwrap().iter().any(|tool| tool["name"] == "recall");
-            let expected = layout == LayoutName::Strata && keep != Keep::All;
+            let expected = layout == LayoutName::Strata && keep != KeepLevel::All;
             assert_eq!(is_declared, expected, "{layout} {keep}");
         }
     }

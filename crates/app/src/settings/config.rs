@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hardpan_agent::QueueMode;
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_providers::RetryPolicy;
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ pub struct Config {
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
     /// How much of a conversation requests keep: `all`, `history`, `current` or `lean`.
-    pub keep: Option<Keep>,
+    pub keep: Option<KeepLevel>,
     /// Token limit of an answer.
     pub max_tokens: Option<u32>,
     /// Text to append to the system prompt.

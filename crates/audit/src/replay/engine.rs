@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hardpan_context::knowledge::FileKnowledge;
 use hardpan_context::{
-    AssembledPrompt, Coupling, FoldReason, Keep, LayoutInput, LayoutName, LayoutState, PromptTexts,
+    AssembledPrompt, Coupling, FoldReason, KeepLevel, LayoutInput, LayoutName, LayoutState, PromptTexts,
     RenderCache, Snapshot, Target, assemble, prefix_hash,
 };
 use hardpan_economy::cache::{CacheRequest, Moment};
@@ -31,7 +31,7 @@ const FIXED_TEXT: &str = "[system prompt and tools of the recording]";
 pub(super) struct EngineRun<'a> {
     thread: &'a ReplayThread,
     layout: LayoutName,
-    keep: Keep,
+    keep: KeepLevel,
     texts: PromptTexts,
     tools: Vec<Tool>,
     render_cache: RenderCache,
@@ -64,7 +64,7 @@ pub(super) struct SentRequest {
 }
 
 impl<'a> EngineRun<'a> {
-    pub fn new(thread: &'a ReplayThread, layout: LayoutName, keep: Keep) -> Result<Self, ReplayError> {
+    pub fn new(thread: &'a ReplayThread, layout: LayoutName, keep: KeepLevel) -> Result<Self, ReplayError> {
         let scale = match thread.sizing {
             Sizing::Fitted { scale } => scale,
             Sizing::Counted { .. } => 1.0,
@@ -119,7 +119,7 @@ impl<'a> EngineRun<'a> {
     }
 
     /// What the same request would be if it folded everything that `keep` lets go.
-    pub fn fold_now(&self, sent: &SentRequest, keep: Keep) -> Result<AssembledPrompt, ReplayError> {
+    pub fn fold_now(&self, sent: &SentRequest, keep: KeepLevel) -> Result<AssembledPrompt, ReplayError> {
         let snapshot = Snapshot { keep, fold: Some(FoldReason::Requested), ..sent.snapshot.clone() };
         Ok(assemble(&snapshot, self.layout, &sent.target, &self.texts, &self.render_cache)?)
     }
@@ -292,9 +292,9 @@ impl<'a> EngineRun<'a> {
     /// Whether the cache is lost anyway.
     fn is_fold_free(&self, step: &RequestStep) -> bool {
         let Some((at, model)) = &self.last_request else { return false };
-        let lifetime = step.pricing.target.profile.cache.lifetime;
-        let is_expired = lifetime.is_some_and(|lifetime| step.at.since(*at) / 1000 >= i64::from(lifetime));
-        is_expired || *model != step.pricing.model
+        let target = &step.pricing.target;
+        let model = if *model == step.pricing.model { target.model.id.as_str() } else { model };
+        target.has_lost_cache(&target.provider, model, step.at.since(*at) / 1000)
     }
 
     /// The files that were paged out and have not been recalled, with the tokens of what showed them.
@@ -372,7 +372,11 @@ impl<'a> EngineRun<'a> {
 }
 
 /// Replays a thread: what its requests cost with a layout.
-pub(super) fn run(thread: &ReplayThread, layout: LayoutName, keep: Keep) -> Result<ReplayCost, ReplayError> {
+pub(super) fn run(
+    thread: &ReplayThread,
+    layout: LayoutName,
+    keep: KeepLevel,
+) -> Result<ReplayCost, ReplayError> {
     let mut run = EngineRun::new(thread, layout, keep)?;
     let mut billed_cache = BilledCache::default();
     for step in &thread.steps {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{Keep, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName};
 use hardpan_economy::cache::{CacheBlock, Section};
 use hardpan_prompt::Hash;
 
@@ -45,8 +45,8 @@ const MOST_REQUESTS: usize = 4;
 
 impl MeasuredThread {
     /// Measures a thread. `keep` says what a fold may drop.
-    pub fn new(thread: &ReplayThread, keep: Keep) -> Result<Self, ReplayError> {
-        let mut run = EngineRun::new(thread, LayoutName::Strata, Keep::All)?;
+    pub fn new(thread: &ReplayThread, keep: KeepLevel) -> Result<Self, ReplayError> {
+        let mut run = EngineRun::new(thread, LayoutName::Strata, KeepLevel::All)?;
         let mut measured = Vec::with_capacity(thread.steps.len());
         let mut before: Vec<CacheBlock> = Vec::new();
         // For each block: the request that it was new in, and its position there.

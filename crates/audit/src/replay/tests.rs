@@ -104,7 +104,7 @@ impl SessionBuilder {
     }
 }
 
-const STRATA: ReplayPolicy = ReplayPolicy::strata(Keep::Current);
+const STRATA: ReplayPolicy = ReplayPolicy::strata(KeepLevel::Current);
 
 fn run(replay: &Replay, policy: ReplayPolicy) -> ReplayCost {
     replay.run(policy).expect("its requests can be built")

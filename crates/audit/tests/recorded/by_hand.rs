@@ -7,7 +7,7 @@ use hardpan_audit::{
     Audit, CacheOutcome, LossCause, Recording, Replay, ReplayCost, ReplayPolicy, RequestTrigger,
     UnexplainedLoss,
 };
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_models::Catalogue;
 
 fn recorded(name: &str) -> Recording {
@@ -114,7 +114,7 @@ fn the_replayed_bill_is_reproduced_to_the_token() {
 fn strata_costs_less_than_half_and_little_more_than_the_floor() {
     let replay = Replay::new(&pi_large(), Catalogue::builtin()).expect("it can be replayed");
     let billed = replay.billed().cost;
-    let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
+    let strata = run(&replay, ReplayPolicy::strata(KeepLevel::Current)).cost;
     let (floor, clairvoyant) = (replay.floor(), replay.clairvoyant());
     println!(
         "strata {:.4} of the bill, {:.4} of the floor, {:.4} of clairvoyant full folds",
@@ -132,9 +132,9 @@ fn strata_costs_less_than_half_and_little_more_than_the_floor() {
 #[ignore = "by hand: HARDPAN_SESSIONS=FOLDER cargo test -p hardpan-audit -- --ignored"]
 fn no_other_policy_beats_strata() {
     let replay = Replay::new(&pi_large(), Catalogue::builtin()).expect("it can be replayed");
-    let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
+    let strata = run(&replay, ReplayPolicy::strata(KeepLevel::Current)).cost;
     // What keeps less may cost less.
-    let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(Keep::Lean);
+    let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(KeepLevel::Lean);
     for policy in ReplayPolicy::ALL.into_iter().filter(keeps_as_much) {
         let cost = run(&replay, policy).cost;
         println!("{} {:.4} of the bill", policy.name(), cost / replay.billed().cost);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use hardpan_audit::Recording;
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_prompt::TokenUsage;
 use hardpan_test_support::{TestAgent, TestAgentBuilder, code};
 use hardpan_tools::ToolState;
@@ -57,8 +57,11 @@ fn script() -> String {
 }
 
 fn builder() -> TestAgentBuilder {
-    let builder =
-        TestAgent::with_real_tools().simulator_in_process().window(500_000).keep(Keep::All).script(script());
+    let builder = TestAgent::with_real_tools()
+        .simulator_in_process()
+        .window(500_000)
+        .keep(KeepLevel::All)
+        .script(script());
     (0..FILES).fold(builder, |builder, n| builder.file(&format!("src/part_{n}.rs"), &code(n, 80)))
 }
 

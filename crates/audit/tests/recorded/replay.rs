@@ -1,5 +1,5 @@
 use hardpan_audit::{Audit, Replay, ReplayCost, ReplayPolicy};
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_models::Catalogue;
 
 use crate::generated::SESSION;
@@ -24,7 +24,7 @@ fn the_bill_is_reproduced_to_the_token() {
 fn strata_costs_little_more_than_the_best_schedule_and_less_than_without_folds() {
     let replay = session_replay();
     let (strata, appended) =
-        (run(&replay, ReplayPolicy::strata(Keep::Current)), run(&replay, ReplayPolicy::APPEND));
+        (run(&replay, ReplayPolicy::strata(KeepLevel::Current)), run(&replay, ReplayPolicy::APPEND));
     let (floor, clairvoyant) = (replay.floor(), replay.clairvoyant());
     assert!(strata.cost <= 0.7 * appended.cost, "{strata:?} {appended:?}");
     assert!(strata.cost <= 1.1 * clairvoyant, "{:.4} of clairvoyant full folds", strata.cost / clairvoyant);
@@ -34,9 +34,9 @@ fn strata_costs_little_more_than_the_best_schedule_and_less_than_without_folds()
 #[test]
 fn no_other_policy_beats_strata() {
     let replay = session_replay();
-    let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
+    let strata = run(&replay, ReplayPolicy::strata(KeepLevel::Current)).cost;
     // What keeps less may cost less.
-    let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(Keep::Lean);
+    let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(KeepLevel::Lean);
     for policy in ReplayPolicy::ALL.into_iter().filter(keeps_as_much) {
         let cost = run(&replay, policy).cost;
         assert!(cost >= strata, "{}: {:.4} of strata", policy.name(), cost / strata);

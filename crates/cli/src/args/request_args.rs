@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::{RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
-use hardpan_context::Keep;
+use hardpan_context::KeepLevel;
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
 
@@ -95,7 +95,7 @@ pub struct TargetArgs {
     /// How much of the conversation requests keep: all, history, current or lean; the model can
     /// recall what is left out [default: current]
     #[arg(long, value_name = "LEVEL")]
-    pub keep: Option<Keep>,
+    pub keep: Option<KeepLevel>,
     /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,

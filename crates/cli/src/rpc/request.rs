@@ -93,7 +93,7 @@ pub enum RpcCommand {
     Bash {
         /// The command line for the shell.
         command: String,
-        /// Keep the command and its output from the model.
+        /// KeepLevel the command and its output from the model.
         #[serde(default)]
         exclude_from_context: bool,
     },

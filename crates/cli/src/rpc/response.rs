@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_agent::{Activity, Spending};
-use hardpan_context::{Breakdown, Keep, LayoutName, Target};
+use hardpan_context::{Breakdown, KeepLevel, LayoutName, Target};
 use hardpan_prompt::{AgentMessage, Image};
 use hardpan_session::{StoredArgument, StoredContent};
 use schemars::JsonSchema;
@@ -230,7 +230,7 @@ pub struct AgentState {
     #[schemars(with = "String")]
     pub layout: LayoutName,
     /// How much of the conversation a fold may take out of requests.
-    pub keep: Keep,
+    pub keep: KeepLevel,
     /// Whether a prompt would have to wait: a run is under way, or something else was accepted.
     pub busy: bool,
     /// What the agent is doing.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, PromptType, Skill};
 use crate::knowledge::FileObservation;
-use crate::{Keep, LayoutState};
+use crate::{KeepLevel, LayoutState};
 
 /// A snapshot as it is written to a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +92,7 @@ pub struct SnapshotFile {
     pub file_observations: Vec<ObservationEntry>,
     /// How much of the conversation a fold may take out.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub keep: Keep,
+    pub keep: KeepLevel,
     /// `strata`: fold with this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fold: bool,
@@ -128,8 +128,8 @@ pub struct UnavailableEntry {
     pub code: Option<UnavailableCode>,
 }
 
-fn is_default(keep: &Keep) -> bool {
-    *keep == Keep::default()
+fn is_default(keep: &KeepLevel) -> bool {
+    *keep == KeepLevel::default()
 }
 
 /// What a message told the model about a file.

@@ -19,7 +19,7 @@ use super::{
     AgentMode, ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SnapshotError, SystemParts, UserPrompt,
 };
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, Keep, LayoutState};
+use crate::{FoldReason, KeepLevel, LayoutState};
 
 /// The version of the format that this program reads and writes.
 const VERSION: u32 = 1;
@@ -57,7 +57,7 @@ impl SnapshotFile {
             prompt: None,
             first_unsent: None,
             file_observations: Vec::new(),
-            keep: Keep::default(),
+            keep: KeepLevel::default(),
             fold: false,
             layout_state: LayoutState::default(),
             unavailable: Vec::new(),

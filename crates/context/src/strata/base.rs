@@ -11,7 +11,7 @@ use hardpan_prompt::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::garbage::FoldPlan;
-use super::showings::ShowingPlace;
+use super::shown_copies::CopyPlace;
 use super::state::{BaseGroup, BaseItem, ItemUpdate, StrataState, Stub, UpdateForm};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
@@ -60,7 +60,7 @@ pub fn apply_fold(input: &LayoutInput<'_>, strata: &mut StrataState, plan: FoldP
         let Some(item) = live.iter().find(|item| item.key == *key) else { continue };
         let body = Some(item.body.clone());
         match host {
-            ShowingPlace::Message(anchor) => {
+            CopyPlace::Message(anchor) => {
                 kept.retain(|(_, update)| {
                     update.key != *key || update.anchor != *anchor || !update.text.is_empty()
                 });
@@ -68,18 +68,18 @@ pub fn apply_fold(input: &LayoutInput<'_>, strata: &mut StrataState, plan: FoldP
                 let (form, text) = (UpdateForm::InResult, Text::default());
                 kept.push((usize::MAX, ItemUpdate { key, kind, anchor, form, text, body }));
             }
-            ShowingPlace::Update(index) => {
+            CopyPlace::Update(index) => {
                 if let Some((_, update)) = kept.iter_mut().find(|(at, _)| at == index) {
                     let text = super::updates::render_body(input, item);
                     (update.form, update.text, update.body) = (UpdateForm::Body, text, body);
                 }
             }
-            ShowingPlace::Base => {}
+            CopyPlace::Base => {}
         }
     }
     strata.updates = kept.into_iter().map(|(_, update)| update).collect();
     for (key, last) in &plan.paged_out {
-        let (Some(item), ShowingPlace::Message(anchor)) = (live.iter().find(|item| item.key == *key), last)
+        let (Some(item), CopyPlace::Message(anchor)) = (live.iter().find(|item| item.key == *key), last)
         else {
             continue;
         };

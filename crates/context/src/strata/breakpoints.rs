@@ -10,7 +10,7 @@ use super::state::{Frontier, StrataState};
 use crate::layout::LayoutInput;
 
 /// What [`place_breakpoints`] found out.
-pub struct Placed {
+pub struct BreakpointPlacement {
     /// The prompt's token counts.
     pub measured: PromptTokens,
     /// The number of blocks up to the last request's frontier, if the prompt begins like that one.
@@ -25,7 +25,7 @@ pub fn place_breakpoints(
     strata: &mut StrataState,
     fold_site: Option<usize>,
     prompt: &mut Prompt,
-) -> Placed {
+) -> BreakpointPlacement {
     let offset = prompt.tools.len();
     let blocks: Vec<&Block> = prompt.blocks().collect();
     let last = |wanted: &dyn Fn(&Block) -> bool| {
@@ -50,7 +50,7 @@ pub fn place_breakpoints(
         }
     }
     strata.frontier = frontier.zip(hashes[1]).map(|(last, hash)| Frontier { blocks: last + 1, hash });
-    Placed { measured, met }
+    BreakpointPlacement { measured, met }
 }
 
 /// The hash over the first `length` blocks, for two lengths; none where there are fewer blocks.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Item, MessageId, Prompt, PromptTokens};
 
-use super::showings::{ItemShowings, Showing, ShowingPlace, Showings, subject_name};
+use super::shown_copies::{CopyPlace, ItemCopies, ShownCopies, ShownCopy, subject_name};
 use super::state::{StrataState, Stub};
 use crate::layout::LayoutInput;
 
 /// The garbage of a prompt.
 pub struct Garbage {
-    showings: Showings,
+    copies: ShownCopies,
     /// Blocks with garbage, the last one first, each with the garbage from it to the end.
     from_block: Vec<(usize, usize)>,
 }
@@ -27,11 +27,11 @@ pub struct FoldPlan {
     pub stubs: Vec<Stub>,
     /// The updates that are no longer sent, by index.
     pub dropped_updates: BTreeSet<usize>,
-    /// Items whose current body takes the place of several showings, with the last of these.
-    pub bodies: Vec<(Arc<str>, ShowingPlace)>,
+    /// Items whose current body takes the place of several copies, with the last of these.
+    pub bodies: Vec<(Arc<str>, CopyPlace)>,
     /// Items that are not shown any more because they have not been used for long, with their last
-    /// showing.
-    pub paged_out: Vec<(Arc<str>, ShowingPlace)>,
+    /// copy.
+    pub paged_out: Vec<(Arc<str>, CopyPlace)>,
 }
 
 impl Garbage {
@@ -43,19 +43,19 @@ impl Garbage {
         prompt: &Prompt,
         measured: &PromptTokens,
     ) -> Self {
-        let showings = Showings::find(input, strata, live, prompt, measured);
+        let copies = ShownCopies::find(input, strata, live, prompt, measured);
         let mut credits: Vec<(usize, usize)> = Vec::new();
-        for item in &showings.items {
-            match item.showings.first().filter(|_| item.is_idle) {
+        for item in &copies.items {
+            match item.copies.first().filter(|_| item.is_idle) {
                 // It goes as a whole or not at all.
                 Some(first) => {
-                    credits.push((first.block, item.showings.iter().map(|showing| showing.saving).sum()));
+                    credits.push((first.block, item.copies.iter().map(|copy| copy.saving).sum()));
                 }
                 None => drop(ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)))),
             }
         }
-        let results = showings.superseded.iter().chain(&showings.idle);
-        credits.extend(results.map(|(showing, _)| (showing.block, showing.saving)));
+        let results = copies.superseded.iter().chain(&copies.idle);
+        credits.extend(results.map(|(copy, _)| (copy.block, copy.saving)));
         credits.sort_unstable_by_key(|(block, _)| std::cmp::Reverse(*block));
         let mut sum = 0;
         let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
@@ -63,7 +63,7 @@ impl Garbage {
             sum += saved;
             from_block.push((block, sum));
         }
-        Garbage { showings, from_block }
+        Garbage { copies, from_block }
     }
 
     /// How many tokens a fold at `position`, before the block of this index, would drop.
@@ -76,60 +76,60 @@ impl Garbage {
     /// of its items.
     pub fn plan_fold(&self, position: usize, lays_base: bool) -> FoldPlan {
         let mut plan = FoldPlan::default();
-        for item in &self.showings.items {
+        for item in &self.copies.items {
             plan.add_item(item, position, lays_base);
         }
-        let superseded = self.showings.superseded.iter().filter(|(showing, _)| showing.block >= position);
-        for (showing, tool) in superseded {
-            plan.drop_showing(showing, tool);
+        let superseded = self.copies.superseded.iter().filter(|(copy, _)| copy.block >= position);
+        for (copy, tool) in superseded {
+            plan.drop_copy(copy, tool);
         }
-        let idle = self.showings.idle.iter().filter(|(showing, _)| showing.block >= position);
-        for (showing, tool) in idle {
-            plan.page_out(showing, tool);
+        let idle = self.copies.idle.iter().filter(|(copy, _)| copy.block >= position);
+        for (copy, tool) in idle {
+            plan.page_out(copy, tool);
         }
         plan
     }
 }
 
 impl FoldPlan {
-    fn add_item(&mut self, item: &ItemShowings, position: usize, lays_base: bool) {
+    fn add_item(&mut self, item: &ItemCopies, position: usize, lays_base: bool) {
         let name = subject_name(&item.key);
-        let is_after = |showing: &Showing| showing.block >= position;
-        if item.is_idle && item.showings.iter().all(is_after) {
-            item.showings.iter().for_each(|showing| self.page_out(showing, &name));
-            self.paged_out.extend(item.showings.last().map(|last| (item.key.clone(), last.place.clone())));
+        let is_after = |copy: &ShownCopy| copy.block >= position;
+        if item.is_idle && item.copies.iter().all(is_after) {
+            item.copies.iter().for_each(|copy| self.page_out(copy, &name));
+            self.paged_out.extend(item.copies.last().map(|last| (item.key.clone(), last.place.clone())));
             return;
         }
-        let in_base = item.showings.iter().any(|showing| showing.place == ShowingPlace::Base);
+        let in_base = item.copies.iter().any(|copy| copy.place == CopyPlace::Base);
         let sweep = ItemSweep::run(item, position, |_, _| {});
         // BASE shows the current body: everything later is superfluous.
         let takes_body = in_base && lays_base && item.body_tokens.is_some();
-        for showing in &sweep.free {
-            self.drop_showing(showing, &name);
+        for copy in &sweep.free {
+            self.drop_copy(copy, &name);
         }
         if takes_body {
-            sweep.parts.iter().for_each(|showing| self.drop_showing(showing, &name));
+            sweep.parts.iter().for_each(|copy| self.drop_copy(copy, &name));
         } else if sweep.pays_body()
             && let Some((host, rest)) = sweep.parts.split_first()
         {
-            rest.iter().for_each(|showing| self.drop_showing(showing, &name));
+            rest.iter().for_each(|copy| self.drop_copy(copy, &name));
             self.bodies.push((item.key.clone(), host.place.clone()));
         }
     }
 
-    fn drop_showing(&mut self, showing: &Showing, name: &Arc<str>) {
-        match &showing.place {
-            ShowingPlace::Message(message) => {
-                let (message, what, tokens) = (message.clone(), name.clone(), showing.tokens);
+    fn drop_copy(&mut self, copy: &ShownCopy, name: &Arc<str>) {
+        match &copy.place {
+            CopyPlace::Message(message) => {
+                let (message, what, tokens) = (message.clone(), name.clone(), copy.tokens);
                 self.stubs.push(Stub { message, what, tokens, is_paged_out: false });
             }
-            ShowingPlace::Update(index) => drop(self.dropped_updates.insert(*index)),
-            ShowingPlace::Base => {}
+            CopyPlace::Update(index) => drop(self.dropped_updates.insert(*index)),
+            CopyPlace::Base => {}
         }
     }
 
-    fn page_out(&mut self, showing: &Showing, name: &Arc<str>) {
-        self.drop_showing(showing, name);
+    fn page_out(&mut self, copy: &ShownCopy, name: &Arc<str>) {
+        self.drop_copy(copy, name);
         self.stubs.last_mut().into_iter().for_each(|stub| stub.is_paged_out = true);
     }
 
@@ -139,41 +139,41 @@ impl FoldPlan {
     }
 }
 
-/// The showings of one item from a place on: which of them can go.
+/// The copies of one item from a place on: which of them can go.
 struct ItemSweep<'a> {
     /// Those that later ones make superfluous, the last one first.
-    free: Vec<&'a Showing>,
+    free: Vec<&'a ShownCopy>,
     /// Those that together make the item known, the last one first. Its body could replace them.
-    parts: Vec<&'a Showing>,
+    parts: Vec<&'a ShownCopy>,
     parts_tokens: usize,
     body_tokens: Option<usize>,
 }
 
 impl<'a> ItemSweep<'a> {
-    /// Goes through the showings from the last one to the first at or after `position`, and tells for
+    /// Goes through the copies from the last one to the first at or after `position`, and tells for
     /// each how much more a fold that reaches back to it would drop.
-    fn run(item: &'a ItemShowings, position: usize, mut credit: impl FnMut(usize, usize)) -> Self {
+    fn run(item: &'a ItemCopies, position: usize, mut credit: impl FnMut(usize, usize)) -> Self {
         // A body must not stand before a change that stays.
-        let has_fixed_change = item.showings.iter().any(|showing| showing.is_fixed && !showing.is_whole);
+        let has_fixed_change = item.copies.iter().any(|copy| copy.is_fixed && !copy.is_whole);
         let body_tokens = item.body_tokens.filter(|_| !has_fixed_change);
         let mut sweep = ItemSweep { free: Vec::new(), parts: Vec::new(), parts_tokens: 0, body_tokens };
         let (mut is_shown_later, mut free_tokens, mut saved) = (false, 0, 0);
-        for showing in item.showings.iter().rev().filter(|showing| showing.block >= position) {
-            if showing.is_fixed {
-                is_shown_later |= showing.is_whole;
+        for copy in item.copies.iter().rev().filter(|copy| copy.block >= position) {
+            if copy.is_fixed {
+                is_shown_later |= copy.is_whole;
                 continue;
             }
-            let is_gone = item.is_closed && !matches!(showing.place, ShowingPlace::Message(_));
-            if is_shown_later || showing.is_shown_again || is_gone {
-                free_tokens += showing.saving;
-                sweep.free.push(showing);
+            let is_gone = item.is_closed && !matches!(copy.place, CopyPlace::Message(_));
+            if is_shown_later || copy.is_shown_again || is_gone {
+                free_tokens += copy.saving;
+                sweep.free.push(copy);
             } else {
-                sweep.parts_tokens += showing.saving;
-                sweep.parts.push(showing);
-                is_shown_later |= showing.is_whole;
+                sweep.parts_tokens += copy.saving;
+                sweep.parts.push(copy);
+                is_shown_later |= copy.is_whole;
             }
             let now = free_tokens + sweep.body_saving();
-            credit(showing.block, now - saved);
+            credit(copy.block, now - saved);
             saved = now;
         }
         sweep

@@ -7,7 +7,7 @@ use hardpan_prompt::{Content, Prompt, PromptMessage, PromptTokens, Region, Role}
 use super::garbage::Garbage;
 use super::state::{GarbageAccount, StrataState};
 use crate::layout::LayoutInput;
-use crate::{Fold, FoldOutlook, FoldReason, Keep};
+use crate::{Fold, FoldOutlook, FoldReason, KeepLevel};
 
 /// The most places that are kept as the beginning of a fold.
 const MAX_SITES: usize = 16;
@@ -89,7 +89,7 @@ impl FoldSites {
         if let Some(reason) = asked {
             return Some(self.describe(account, whole, reason));
         }
-        if input.snapshot.keep == Keep::All {
+        if input.snapshot.keep == KeepLevel::All {
             return None;
         }
         let worth = |site: &FoldSite| {

@@ -202,7 +202,6 @@ fn check_repeatable(
 
 /// Invariant 2, the part on clocks and folders: another second and another folder change nothing before
 /// the last breakpoint. In `panels` this holds within a run; a run's first request tells the time.
-/// `strata` has a check of its own.
 fn check_clock_independence(
     environment: &Environment,
     case: &RequestCase<'_>,
@@ -212,7 +211,7 @@ fn check_clock_independence(
     let RequestCase { file, target, layout, before, .. } = *case;
     let has_input = file.prompt.is_some() || file.first_unsent.is_some();
     let tells_time = layout == LayoutName::Panels && (has_input || before.is_none());
-    if tells_time || layout == LayoutName::Strata {
+    if tells_time {
         return Ok(());
     }
     let elsewhere = SnapshotFile {

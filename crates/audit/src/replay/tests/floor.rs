@@ -170,7 +170,7 @@ proptest! {
         prop_assert!(floor <= replay.billed().cost * slack, "billed {} {floor}", replay.billed().cost);
         prop_assert!(floor <= replay.clairvoyant() * slack, "clairvoyant {} {floor}", replay.clairvoyant());
         // Those that drop more than the floor assumes can go below it.
-        let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(Keep::Lean);
+        let keeps_as_much = |policy: &ReplayPolicy| policy.keep() != Some(KeepLevel::Lean);
         for policy in ReplayPolicy::ALL.into_iter().filter(keeps_as_much) {
             let cost = run(&replay, policy).cost;
             // Other layouts have other words around the same content.

@@ -1,18 +1,19 @@
-//! [`Showings`]: everything in a prompt that shows something which may be shown again: tool results,
+//! [`ShownCopies`]: everything in a prompt that shows something which may be shown again: tool results,
 //! updates, and the items of BASE. What of it is garbage follows from their order.
 
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Call, Content, Hash, Item, Json, MessageId, Prompt, PromptTokens, ResultPart, Role, Source, Text,
-    ToolResult, key_name,
+    Content, Hash, Item, Json, MessageId, Prompt, PromptTokens, ResultPart, Role, Source, Text, ToolResult,
+    key_name,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::base::{LONG_ARGUMENTS, STUB_TOKENS};
 use super::idle::{IdleRule, Subject, Uses};
+use super::sent_results::{SentResult, first_block_in_flight, sent_results, shows_images_again};
 use super::state::{StrataState, UpdateForm};
-use crate::Keep;
+use crate::KeepLevel;
 use crate::knowledge::{ObservationKind, RecordedObservation};
 use crate::layout::LayoutInput;
 
@@ -21,14 +22,14 @@ const RECALL_TOOL: &str = "recall";
 
 /// Something in the prompt that shows a file, another item, or the output of a command.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Showing {
+pub struct ShownCopy {
     /// The index of its block.
     pub block: usize,
     /// How many tokens go if it is dropped, its stub counted.
     pub saving: usize,
     /// How many tokens it has.
     pub tokens: usize,
-    pub place: ShowingPlace,
+    pub place: CopyPlace,
     /// Whether it shows all of its subject.
     pub is_whole: bool,
     /// Whether later messages show all that it shows.
@@ -37,9 +38,9 @@ pub struct Showing {
     pub is_fixed: bool,
 }
 
-/// Where a showing stands.
+/// Where a copy stands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ShowingPlace {
+pub enum CopyPlace {
     /// In the result, or the call, of this message.
     Message(MessageId),
     /// In the text of the update at this index.
@@ -49,53 +50,41 @@ pub enum ShowingPlace {
 }
 
 /// What a prompt shows, by subject.
-pub struct Showings {
-    /// For each item with several showings: all of them, in the order of the prompt, and what its
+pub struct ShownCopies {
+    /// For each item with several copies: all of them, in the order of the prompt, and what its
     /// current body would cost in their place. Ordered by key.
-    pub items: Vec<ItemShowings>,
+    pub items: Vec<ItemCopies>,
     /// Results that a later run of the same call replaced, with the name of the tool; the last first.
-    pub superseded: Vec<(Showing, Arc<str>)>,
+    pub superseded: Vec<(ShownCopy, Arc<str>)>,
     /// Results of calls that have not been used for long, with the name of the tool.
-    pub idle: Vec<(Showing, Arc<str>)>,
+    pub idle: Vec<(ShownCopy, Arc<str>)>,
 }
 
-/// The showings of one item.
-pub struct ItemShowings {
+/// The copies of one item.
+pub struct ItemCopies {
     pub key: Arc<str>,
     /// In the order of the prompt.
-    pub showings: Vec<Showing>,
+    pub copies: Vec<ShownCopy>,
     /// The tokens of the current body; none if it is not known, so that nothing can replace the parts
     /// that it is made of.
     pub body_tokens: Option<usize>,
-    /// Whether the item is gone, so that all of its showings are outdated.
+    /// Whether the item is gone, so that all of its copies are outdated.
     pub is_closed: bool,
-    /// Whether it has not been used for long, so that all of its showings may be paged out.
+    /// Whether it has not been used for long, so that all of its copies may be paged out.
     pub is_idle: bool,
 }
 
-impl ItemShowings {
+impl ItemCopies {
     /// Whether only messages show it, and it pays to page them out.
     fn may_page_out(&self, rule: &IdleRule<'_>) -> bool {
-        let is_message = |showing: &Showing| matches!(showing.place, ShowingPlace::Message(_));
-        let tokens = self.showings.iter().map(|showing| showing.tokens).sum();
-        self.showings.iter().all(|showing| is_message(showing) && !showing.is_fixed)
+        let is_message = |copy: &ShownCopy| matches!(copy.place, CopyPlace::Message(_));
+        let tokens = self.copies.iter().map(|copy| copy.tokens).sum();
+        self.copies.iter().all(|copy| is_message(copy) && !copy.is_fixed)
             && rule.pays(Subject::File(key_name(&self.key)), tokens)
     }
 }
 
-/// A tool result of the prompt, with its call.
-struct SentResult<'a> {
-    block: usize,
-    tokens: usize,
-    message: &'a MessageId,
-    call: Option<&'a Call>,
-    call_tokens: usize,
-    result: &'a ToolResult,
-    /// How many messages of the model come before it.
-    answers: usize,
-}
-
-impl Showings {
+impl ShownCopies {
     /// Finds what `prompt` shows. What the model has not answered yet counts as shown, and is never
     /// dropped.
     pub fn find(
@@ -106,11 +95,11 @@ impl Showings {
         measured: &PromptTokens,
     ) -> Self {
         let keep = input.snapshot.keep;
-        if keep == Keep::All {
-            return Showings { items: Vec::new(), superseded: Vec::new(), idle: Vec::new() };
+        if keep == KeepLevel::All {
+            return ShownCopies { items: Vec::new(), superseded: Vec::new(), idle: Vec::new() };
         }
         let in_flight = first_block_in_flight(prompt);
-        let mut found = FoundShowings::new(input, strata, live, in_flight);
+        let mut found = CopyCollector::new(input, strata, live, in_flight);
         found.add_base(prompt, measured);
         found.add_updates(prompt, measured);
         let results = sent_results(prompt, measured);
@@ -118,7 +107,7 @@ impl Showings {
         let observed = observed_by_message(input);
         let mut later_calls: FxHashSet<(&str, Hash)> = FxHashSet::default();
         let mut later_images: FxHashSet<Hash> = FxHashSet::default();
-        let rule = (keep == Keep::Lean).then(|| idle_rule(input, prompt, measured, &results, &observed));
+        let rule = (keep == KeepLevel::Lean).then(|| idle_rule(input, prompt, measured, &results, &observed));
         let (mut superseded, mut idle) = (Vec::new(), Vec::new());
         // Backwards: what comes later decides what is shown again.
         for sent in results.iter().rev() {
@@ -137,19 +126,19 @@ impl Showings {
                 continue;
             }
             let is_file = !observations.is_empty();
-            let may_drop = if is_file { keep >= Keep::History } else { keep >= Keep::Current };
+            let may_drop = if is_file { keep >= KeepLevel::History } else { keep >= KeepLevel::Current };
             if (is_repeated || has_images_again) && !changes_files && !is_fixed && may_drop {
                 let name = sent.call.map_or_else(|| Arc::from("tool"), |call| call.name.clone());
-                superseded.push((message_showing(sent, true, true), name));
+                superseded.push((message_copy(sent, true, true), name));
             } else if let Some((rule, call)) = rule.as_ref().zip(sent.call)
                 && !is_fixed
                 && !is_file
                 && rule.pays(Subject::Call(&call.name, call.arguments.hash()), sent.tokens)
             {
-                idle.push((message_showing(sent, true, false), call.name.clone()));
+                idle.push((message_copy(sent, true, false), call.name.clone()));
             }
         }
-        Showings { items: found.finish(rule.as_ref()), superseded, idle }
+        ShownCopies { items: found.finish(rule.as_ref()), superseded, idle }
     }
 }
 
@@ -181,48 +170,6 @@ fn idle_rule<'a>(
     uses.rule(input, answers, measured.total())
 }
 
-/// The tool results of the conversation with their calls, in order. BASE's are not among them.
-fn sent_results<'a>(prompt: &'a Prompt, measured: &PromptTokens) -> Vec<SentResult<'a>> {
-    let mut calls: FxHashMap<&str, (&Call, usize)> = FxHashMap::default();
-    let mut results = Vec::new();
-    let mut block = prompt.tools.len() + prompt.system.len();
-    let mut answers = 0;
-    for message in &prompt.messages {
-        answers += usize::from(message.role == Role::Assistant);
-        for content in message.blocks.iter().map(|block| &*block.content) {
-            match content {
-                Content::Call(call) => drop(calls.insert(&call.id, (call, block))),
-                Content::Result(result) => {
-                    if let Source::Message(message) = &result.origin.source {
-                        let call = calls.remove(&*result.call_id);
-                        results.push(SentResult {
-                            block,
-                            tokens: measured.tokens(block),
-                            message,
-                            call: call.map(|(call, _)| call),
-                            call_tokens: call.map_or(0, |(_, block)| measured.tokens(block)),
-                            result,
-                            answers,
-                        });
-                    }
-                }
-                _ => {}
-            }
-            block += 1;
-        }
-    }
-    results
-}
-
-/// The first block that the model has not answered yet.
-fn first_block_in_flight(prompt: &Prompt) -> usize {
-    let answered = prompt.messages.iter().rposition(|message| message.role == Role::Assistant);
-    let blocks = |messages: usize| -> usize {
-        prompt.messages[..messages].iter().map(|message| message.blocks.len()).sum()
-    };
-    prompt.tools.len() + prompt.system.len() + blocks(answered.map_or(0, |last| last + 1))
-}
-
 fn observed_by_message<'a>(
     input: &LayoutInput<'a>,
 ) -> FxHashMap<&'a MessageId, Vec<&'a RecordedObservation>> {
@@ -234,41 +181,27 @@ fn observed_by_message<'a>(
     observed
 }
 
-/// Whether the result holds images and nothing else, all of which later results hold as well.
-fn shows_images_again(result: &ToolResult, later: &mut FxHashSet<Hash>) -> bool {
-    let mut is_again = !result.parts.is_empty();
-    for part in &result.parts {
-        match part {
-            ResultPart::Image(image) => is_again &= !later.insert(image.hash()),
-            ResultPart::Text(segments) => {
-                is_again &= segments.iter().all(|segment| segment.text.trim().is_empty());
-            }
-        }
-    }
-    is_again && result.parts.iter().any(|part| matches!(part, ResultPart::Image(_)))
-}
-
-fn message_showing(sent: &SentResult<'_>, is_whole: bool, is_shown_again: bool) -> Showing {
+fn message_copy(sent: &SentResult<'_>, is_whole: bool, is_shown_again: bool) -> ShownCopy {
     let is_long = |arguments: &Json| arguments.as_str().len() > LONG_ARGUMENTS;
     let call_tokens =
         if sent.call.is_some_and(|call| is_long(&call.arguments)) { sent.call_tokens } else { 0 };
-    Showing {
+    ShownCopy {
         block: sent.block,
         saving: (sent.tokens + call_tokens).saturating_sub(STUB_TOKENS),
         tokens: sent.tokens + call_tokens,
-        place: ShowingPlace::Message(sent.message.clone()),
+        place: CopyPlace::Message(sent.message.clone()),
         is_whole,
         is_shown_again,
         is_fixed: false,
     }
 }
 
-/// The showings of items, under construction.
-struct FoundShowings<'a> {
+/// The copies of items, under construction.
+struct CopyCollector<'a> {
     input: LayoutInput<'a>,
     strata: &'a StrataState,
     bodies: FxHashMap<&'a str, &'a Text>,
-    items: FxHashMap<Arc<str>, ItemShowings>,
+    items: FxHashMap<Arc<str>, ItemCopies>,
     /// Messages whose result a fold replaced by the body.
     in_results: FxHashSet<&'a MessageId>,
     /// Messages that show an item, with its key.
@@ -277,11 +210,11 @@ struct FoundShowings<'a> {
     in_flight: usize,
 }
 
-impl<'a> FoundShowings<'a> {
+impl<'a> CopyCollector<'a> {
     fn new(input: &LayoutInput<'a>, strata: &'a StrataState, live: &[&'a Item], in_flight: usize) -> Self {
         let in_results = strata.updates.iter().filter(|update| update.form == UpdateForm::InResult);
         let shown_by = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
-        FoundShowings {
+        CopyCollector {
             input: *input,
             strata,
             bodies: live.iter().map(|item| (&*item.key, &item.body)).collect(),
@@ -292,14 +225,14 @@ impl<'a> FoundShowings<'a> {
         }
     }
 
-    fn item(&mut self, key: &Arc<str>) -> &mut ItemShowings {
+    fn item(&mut self, key: &Arc<str>) -> &mut ItemCopies {
         let (bodies, counter) = (&self.bodies, &self.input.render_cache.counter);
         let factor = &self.input.target.factor;
         self.items.entry(key.clone()).or_insert_with(|| {
             let body = bodies.get(&**key);
-            ItemShowings {
+            ItemCopies {
                 key: key.clone(),
-                showings: Vec::new(),
+                copies: Vec::new(),
                 body_tokens: body.map(|body| factor.scale(counter.count(body))),
                 is_closed: false,
                 is_idle: false,
@@ -324,8 +257,8 @@ impl<'a> FoundShowings<'a> {
                     continue;
                 }
                 let tokens = *tokens as usize;
-                let place = ShowingPlace::Base;
-                let showing = Showing {
+                let place = CopyPlace::Base;
+                let copy = ShownCopy {
                     block: block + first,
                     saving: tokens,
                     tokens,
@@ -336,7 +269,7 @@ impl<'a> FoundShowings<'a> {
                 };
                 let item = self.item(key);
                 item.is_closed |= is_gone;
-                item.showings.push(showing);
+                item.copies.push(copy);
             }
         }
     }
@@ -365,18 +298,18 @@ impl<'a> FoundShowings<'a> {
             let tokens = measured.tokens(block + first);
             let is_whole = self.strata.updates[index].form == UpdateForm::Body;
             let is_closed = !self.bodies.contains_key(&**key);
-            let showing = Showing {
+            let copy = ShownCopy {
                 block: block + first,
                 saving: tokens,
                 tokens,
-                place: ShowingPlace::Update(index),
+                place: CopyPlace::Update(index),
                 is_whole,
                 is_shown_again: false,
                 is_fixed: block + first >= self.in_flight,
             };
             let item = self.item(key);
             item.is_closed |= is_closed;
-            item.showings.push(showing);
+            item.copies.push(copy);
         }
     }
 
@@ -394,25 +327,25 @@ impl<'a> FoundShowings<'a> {
                 ObservationKind::Edited | ObservationKind::Diffed => false,
             };
         let is_shown_again = !self.in_results.contains(sent.message) && recorded.is_shown_again();
-        let mut showing = message_showing(sent, is_whole, is_shown_again);
+        let mut copy = message_copy(sent, is_whole, is_shown_again);
         let key: Arc<str> = format!("file:{}", observation.path).into();
         let shows_others = self.shown_by.get(sent.message).is_some_and(|shown| *shown != &*key);
-        showing.is_fixed = sent.block >= self.in_flight || shows_others;
-        self.item(&key).showings.push(showing);
+        copy.is_fixed = sent.block >= self.in_flight || shows_others;
+        self.item(&key).copies.push(copy);
         true
     }
 
-    /// The items of which something may go: those with more than one showing, those that are gone, and
+    /// The items of which something may go: those with more than one copy, those that are gone, and
     /// those that have not been used for long.
-    fn finish(self, rule: Option<&IdleRule<'_>>) -> Vec<ItemShowings> {
-        let mut items: Vec<ItemShowings> = self.items.into_values().collect();
+    fn finish(self, rule: Option<&IdleRule<'_>>) -> Vec<ItemCopies> {
+        let mut items: Vec<ItemCopies> = self.items.into_values().collect();
         if let Some(rule) = rule {
             items.iter_mut().for_each(|item| item.is_idle = item.may_page_out(rule));
         }
-        items.retain(|item| item.showings.len() > 1 || item.is_closed || item.is_idle);
+        items.retain(|item| item.copies.len() > 1 || item.is_closed || item.is_idle);
         items.sort_by(|a, b| a.key.cmp(&b.key));
         for item in &mut items {
-            item.showings.sort_by_key(|showing| showing.block);
+            item.copies.sort_by_key(|copy| copy.block);
         }
         items
     }

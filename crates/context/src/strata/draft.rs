@@ -1,4 +1,4 @@
-//! [`Build`]: one prompt from one state. A request that folds is built twice: first to see what a fold
+//! [`DraftInput`]: one prompt from one state. A request that folds is draft twice: first to see what a fold
 //! would drop, then folded.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ pub enum BaseChange {
     Laid,
 }
 
-/// A prompt about to be built from a state.
-pub struct Build<'a> {
+/// A prompt about to be draft from a state.
+pub struct DraftInput<'a> {
     pub input: &'a LayoutInput<'a>,
     pub strata: StrataState,
     pub base_change: BaseChange,
@@ -36,7 +36,7 @@ pub struct Build<'a> {
 }
 
 /// A prompt, and what is known of it.
-pub struct Built<'a> {
+pub struct Draft<'a> {
     pub prompt: Prompt,
     pub strata: StrataState,
     pub measured: PromptTokens,
@@ -48,13 +48,13 @@ pub struct Built<'a> {
     pub cached: usize,
 }
 
-impl<'a> Build<'a> {
+impl<'a> DraftInput<'a> {
     pub fn new(input: &'a LayoutInput<'a>, strata: StrataState, base_change: BaseChange) -> Self {
-        Build { input, strata, base_change, fold_site: None }
+        DraftInput { input, strata, base_change, fold_site: None }
     }
 
-    pub fn run(self) -> Built<'a> {
-        let Build { input, mut strata, base_change, fold_site } = self;
+    pub fn run(self) -> Draft<'a> {
+        let DraftInput { input, mut strata, base_change, fold_site } = self;
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
         let lays_base = base_change == BaseChange::Laid || !strata.has_base;
@@ -100,17 +100,17 @@ impl<'a> Build<'a> {
         prompt = builder.finish(input, Region::Tail, prompt);
         changes.push_rest(unstored.as_ref(), &mut prompt);
         tail::push_tail(input, &mut strata, &tail, &history.messages, &mut prompt);
-        let breakpoints::Placed { measured, met } =
+        let breakpoints::BreakpointPlacement { measured, met } =
             breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
         let garbage = Garbage::find(input, &strata, &live, &prompt, &measured);
         // Where the cache is lost, no place of an earlier request can be read.
         let met = met.filter(|_| snapshot.fold != Some(FoldReason::CacheLost)).or(fold_site);
         let cached = met.unwrap_or(0);
-        Built { prompt, strata, measured, live, garbage, met, cached }
+        Draft { prompt, strata, measured, live, garbage, met, cached }
     }
 }
 
-impl Built<'_> {
+impl Draft<'_> {
     pub fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
         FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
     }
@@ -133,7 +133,7 @@ impl Built<'_> {
         base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
         folded.folds += u32::from(before.has_base);
         folded.bases += u32::from(before.has_base && lays_base);
-        // This request has yet to be built: what it tells only once is not told yet.
+        // This request has yet to be draft: what it tells only once is not told yet.
         folded.tail_hash = before.tail_hash;
         folded.frontier = before.frontier;
         folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
