@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use hardpan_context::KeepLevel;
 use hardpan_models::ThinkingSetting;
-use hardpan_tools::SandboxLauncher;
+use hardpan_sandbox::SandboxLauncher;
 use jiff::Timestamp;
 
 use crate::approval::ApprovalMode;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use hardpan_agent::Agent;
 use hardpan_agent::events::AgentStart;
+use hardpan_sandbox::{NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, sandbox_support};
 use hardpan_tools::{
-    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, ShellOptions, Symbols, Tool,
-    ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    Journal, ShellOptions, Symbols, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
+    scrub_environment,
 };
 use hardpan_workspace::LiveIndex;
 

@@ -40,6 +40,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // First of all, as long as this program is the one on disk.
+    hardpan_sandbox::SandboxLauncher::install(&["__sandbox"]);
     let args = args::Args::read();
     let started = logging::start(args.log.as_deref()).map_err(anyhow::Error::from);
     match started.and_then(|()| run::run(&args)) {

@@ -241,7 +241,7 @@ fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
     let policy = serde_json::from_str(policy).context("invalid sandbox policy")?;
     let [program, arguments @ ..] = command else { bail!("no command to run in the sandbox") };
     let mut command = std::process::Command::new(program);
-    Err(hardpan_tools::enter_sandbox_and_exec(&policy, command.args(arguments)).into())
+    Err(hardpan_sandbox::enter_sandbox_and_exec(&policy, command.args(arguments)).into())
 }
 
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {

@@ -4,16 +4,17 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_prompt::{Json, MessagePart};
+use hardpan_sandbox::{NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, sandbox_support};
 use hardpan_test_support::prerequisite;
 use hardpan_tools::{
-    NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool, ToolInvocation,
-    ToolOptions, ToolOutcome, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    Scope, ShellOptions, Tool, ToolInvocation, ToolOptions, ToolOutcome, WebOptions, changing_tools,
+    scrub_environment,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -49,10 +50,8 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
     fs::write(root.join("other/notes"), "notes\n").expect("a file");
     fs::write(root.join("beside"), "beside\n").expect("a file");
     let sandbox = Sandbox {
-        launcher: SandboxLauncher {
-            program: env!("CARGO_BIN_EXE_hardpan").into(),
-            arguments: vec!["__sandbox".into()],
-        },
+        launcher: SandboxLauncher::open(Path::new(env!("CARGO_BIN_EXE_hardpan")), &["__sandbox"])
+            .expect("the program"),
         writable: Vec::new(),
         hidden: vec![root.join("config")],
         network,

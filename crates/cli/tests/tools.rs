@@ -79,7 +79,7 @@ fn commands_see_no_keys() {
     for secret in ["the-key-of-the-test", "the-token-of-the-test", "ANTHROPIC_API_KEY"] {
         assert!(!said.contains(secret), "{said}");
     }
-    if hardpan_tools::sandbox_support() == hardpan_tools::SandboxSupport::Full {
+    if hardpan_sandbox::sandbox_support() == hardpan_sandbox::SandboxSupport::Full {
         assert!(!said.contains("the-other-key") && said.contains("The sandbox denied reading"), "{said}");
     }
 }

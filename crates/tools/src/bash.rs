@@ -2,22 +2,21 @@
 //! dropped.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use hardpan_sandbox::{ProcessEnd, ProcessGroup, Program, Sandbox, SandboxPolicy, explain_denials};
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::declarations::load_declaration;
-use crate::sandbox::{Sandbox, SandboxPolicy, explain_denials};
 use crate::tool::{
     CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
 };
@@ -26,13 +25,11 @@ use crate::{Scope, limits};
 mod environment; // the variables of commands, without secrets
 mod observe; // what the output shows of files, checked against the files
 mod output; // CommandOutput: its end in memory, all of it on disk
-mod process_group; // ProcessGroup: a command and its descendants
 pub(crate) mod sanitize; // removes what a terminal would interpret
 
 pub use environment::scrub_environment;
 use observe::observe_files;
 use output::CommandOutput;
-use process_group::{ProcessEnd, ProcessGroup};
 
 /// How long a command may run, in seconds, unless the call sets `timeout`, and at most.
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -119,13 +116,13 @@ impl Bash {
         // If this fails, the command that needs the folder will say so.
         let _ = std::fs::create_dir_all(&self.0.temp);
         let policy = self.0.sandbox.as_ref().map(|sandbox| sandbox.policy(&call.scope.root, &self.0.temp));
-        let (group, pipe) = self.start(&command, call.scope, policy.as_ref()).map_err(|error| {
+        let running = self.start(&command, call.scope, policy.as_ref()).map_err(|error| {
             let folder = call.scope.display_name(&call.scope.folder);
             ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
         })?;
         let mut output = CommandOutput::new(&self.0.outputs);
         let command_end =
-            collect_output(group, pipe, &mut output, Duration::from_secs(seconds), call.progress).await;
+            collect_output(running, &mut output, Duration::from_secs(seconds), call.progress).await;
         let denied = policy
             .map(|policy| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
@@ -141,31 +138,30 @@ impl Bash {
         line: &str,
         scope: &Scope,
         policy: Option<&SandboxPolicy>,
-    ) -> std::io::Result<(ProcessGroup, Receiver)> {
-        let shell = find_shell(&self.0.environment);
-        let mut command = match (&self.0.sandbox, policy) {
-            (Some(sandbox), Some(policy)) => sandbox.launcher.command(policy, &shell)?,
-            _ => {
-                let mut command = Command::new(&shell);
-                command.process_group(0);
-                command
-            }
-        };
+    ) -> std::io::Result<RunningCommand> {
+        // There is nobody to press a key in a pager or to look at colours.
+        let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+        let program = Program::new(find_shell(&self.0.environment), &scope.folder)
+            .arguments(["-c", line])
+            .variables(self.0.environment.iter().cloned())
+            .variable("TMPDIR", &self.0.temp)
+            .variables(fixed.map(|(name, value)| (name.into(), value.into())));
         let (reader, writer) = std::io::pipe()?;
-        command
-            .args(["-c", line])
-            .current_dir(&scope.folder)
-            .env_clear()
-            .envs(self.0.environment.iter().map(|(name, value)| (name, value)))
-            .env("TMPDIR", &self.0.temp)
-            // There is nobody to press a key in a pager or to look at colours.
-            .envs([("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")])
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone()?)
-            .stderr(writer);
-        let group = ProcessGroup::start(command)?;
-        Ok((group, Receiver::from_owned_fd(reader.into())?))
+        let (told, ended) = oneshot::channel();
+        let sandbox = self.0.sandbox.as_ref().map(|sandbox| &sandbox.launcher).zip(policy);
+        let on_end = move |end| {
+            let _ = told.send(end);
+        };
+        let group = program.start(sandbox, writer.try_clone()?, writer, on_end)?;
+        Ok(RunningCommand { group, ended, pipe: Receiver::from_owned_fd(reader.into())? })
     }
+}
+
+/// A command that was started. Dropping it kills the whole process group.
+struct RunningCommand {
+    group: ProcessGroup,
+    ended: oneshot::Receiver<ProcessEnd>,
+    pipe: Receiver,
 }
 
 /// The first `bash` in `PATH`, then in the usual places; `/bin/sh` where there is none.
@@ -181,12 +177,12 @@ fn find_shell(environment: &[(OsString, OsString)]) -> PathBuf {
 /// Collects the output until the command has ended. Dropping the future kills the whole process
 /// group.
 async fn collect_output(
-    mut group: ProcessGroup,
-    mut pipe: Receiver,
+    running: RunningCommand,
     output: &mut CommandOutput,
     timeout: Duration,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> CommandEnd {
+    let RunningCommand { group, ended: mut told, mut pipe } = running;
     let mut buffer = vec![0; 64 * 1024];
     let mut ticks = interval(PROGRESS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -202,8 +198,8 @@ async fn collect_output(
                     news = true;
                 }
             },
-            how = group.wait(), if ended.is_none() => {
-                ended = Some(how);
+            how = &mut told, if ended.is_none() => {
+                ended = Some(how.unwrap_or(ProcessEnd::Unknown));
                 deadline.set(sleep(DRAIN_TIME));
             }
             () = &mut deadline => {

@@ -8,7 +8,7 @@
 //!   the agent. It says what the model has now seen of files, so that no change goes unnoticed.
 //! - [`ToolRegistry`] holds the tools of an agent, which may come and go while it runs.
 //! - [`Journal`] records changes of files, so that they can be undone.
-//! - [`Sandbox`] restricts what commands can do.
+//! - [`ShellOptions`] say how commands run: their environment, and the sandbox that restricts them.
 //!
 //! ```
 //! use hardpan_context::knowledge::FileKnowledge;
@@ -53,7 +53,6 @@ mod ls; // the tool ls: the names in one folder
 mod read; // the tool read: a text file, page by page, or an image
 mod recall; // the tool recall: an earlier result, exactly
 mod registry; // ToolRegistry: the tools of an agent, from several sources
-mod sandbox; // Sandbox: what commands cannot do
 mod scope; // Scope: which files a call may use
 mod similar_names; // suggestions for paths that do not exist
 mod symbols; // the tool symbols: answers from the symbol index
@@ -75,10 +74,6 @@ pub use read::Read;
 pub use recall::{ArchiveError, ArchivedContent, MessageArchive, Recall};
 pub use registry::{
     RegisterToolError, ToolListing, ToolRegistry, ToolSource, ToolState, ToolUnavailable, UnknownTool,
-};
-pub use sandbox::{
-    NetworkAccess, Sandbox, SandboxLauncher, SandboxPolicy, SandboxSupport, enter_sandbox_and_exec,
-    sandbox_support,
 };
 pub use scope::{Scope, ScopeError};
 pub use symbols::Symbols;

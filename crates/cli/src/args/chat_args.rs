@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{OpenOptions, SessionChoice, SessionStorage};
-use hardpan_tools::SandboxLauncher;
+use hardpan_sandbox::SandboxLauncher;
 
 use super::TargetArgs;
 use crate::chat::commands;
@@ -69,9 +69,7 @@ impl ConversationArgs {
             images: args.image.clone(),
             symbol_map: !args.no_map,
             // The sandbox is entered by this program, in its hidden command.
-            sandbox_launcher: std::env::current_exe()
-                .ok()
-                .map(|program| SandboxLauncher { program, arguments: vec!["__sandbox".into()] }),
+            sandbox_launcher: SandboxLauncher::installed(),
             reserved_names: commands::names(),
             ..OpenOptions::new(working_folder(args.dir.as_deref())?)
         })

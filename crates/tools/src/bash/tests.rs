@@ -159,22 +159,6 @@ async fn dropping_the_call_ends_everything_and_leaves_no_zombie() {
     timeout(LONG, reaped).await.expect("no zombie may stay");
 }
 
-#[test]
-fn a_group_ends_without_a_runtime() {
-    let mut command = Command::new("sh");
-    command.args(["-c", "sleep 1000 & sleep 1000"]).process_group(0);
-    let group = ProcessGroup::start(command).unwrap();
-    let leader = group.leader();
-    drop(group);
-    // The reaper is a thread of its own: until it has run, the number still exists.
-    let polls = LONG.as_millis() / 5;
-    let is_gone = (0..polls).any(|_| {
-        std::thread::sleep(Duration::from_millis(5));
-        rustix::process::test_kill_process(leader).is_err()
-    });
-    assert!(is_gone, "the group must end");
-}
-
 #[tokio::test]
 async fn a_child_in_the_background_does_not_hold_the_call_and_ends_with_it() {
     let fixture = workspace(&[]);

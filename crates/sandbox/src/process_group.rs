@@ -6,39 +6,43 @@ use std::sync::mpsc;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
-use tokio::sync::oneshot;
 
 /// A command and all processes of its group. Dropping it kills them at once, with or without an
 /// async runtime.
 ///
 /// The first process is reaped only after that: until then its number cannot be reused, so a signal
 /// never reaches an unrelated process.
-pub(super) struct ProcessGroup {
+pub struct ProcessGroup {
     leader: Pid,
-    ended: oneshot::Receiver<ProcessEnd>,
     /// The reaper thread waits for this sender to be dropped. Must be the last field.
     _release: mpsc::Sender<()>,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessEnd {
+pub enum ProcessEnd {
+    /// It exited with this code.
     Exit(i32),
+    /// This signal ended it.
     Signal(i32),
+    /// It was stopped, or nobody saw how it ended.
     Unknown,
 }
 
 impl ProcessGroup {
     /// Starts a command that leads a process group of its own, or, as the sandbox launcher does,
-    /// makes itself the leader of one right away.
-    pub fn start(mut command: Command) -> io::Result<ProcessGroup> {
-        let (told, ended) = oneshot::channel();
+    /// makes itself the leader of one right away. `on_end` is called when the command itself has
+    /// ended; its descendants may still run.
+    pub(crate) fn start(
+        mut command: Command,
+        on_end: impl FnOnce(ProcessEnd) + Send + 'static,
+    ) -> io::Result<ProcessGroup> {
         let (release, released) = mpsc::channel();
         let (hand_over, handed_over) = mpsc::channel::<Child>();
         // Start the thread first: a child without a reaper would become a zombie.
         std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
             let Ok(mut child) = handed_over.recv() else { return };
-            let _ = told.send(wait_without_reaping(&child));
+            on_end(wait_without_reaping(&child));
             let _: Result<(), _> = released.recv();
             let _ = child.wait();
         })?;
@@ -47,18 +51,12 @@ impl ProcessGroup {
         let _ = hand_over.send(child);
         // Closes our copies of the pipe's write end, which the command holds.
         drop(command);
-        Ok(ProcessGroup { leader, ended, _release: release })
+        Ok(ProcessGroup { leader, _release: release })
     }
 
-    /// The process id of the command itself.
-    #[cfg(test)]
+    /// The process id of the program itself.
     pub fn leader(&self) -> Pid {
         self.leader
-    }
-
-    /// Waits until the command itself has ended; its descendants may still run.
-    pub async fn wait(&mut self) -> ProcessEnd {
-        (&mut self.ended).await.unwrap_or(ProcessEnd::Unknown)
     }
 
     /// Sends a signal to every process of the group.

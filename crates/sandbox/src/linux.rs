@@ -15,7 +15,7 @@ use seccompiler::{
     TargetArch,
 };
 
-use super::{NetworkAccess, SandboxPolicy, SandboxSupport};
+use crate::{NetworkAccess, SandboxPolicy, SandboxSupport};
 
 /// The Landlock version whose file rights are restricted. Version 3 (Linux 6.2) is the first that
 /// also covers truncation.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use super::{NetworkAccess, SandboxPolicy};
+use crate::{NetworkAccess, SandboxPolicy};
 
 /// What the system's error messages say when it refuses something.
 const REFUSALS: [&str; 4] =
@@ -34,7 +34,7 @@ const MAX_SENTENCES: usize = 5;
 
 /// One sentence for each thing that the sandbox denied, as far as the output tells: a line must
 /// complain about something that the policy forbids and that the user could do without the sandbox.
-pub(crate) fn explain_denials(policy: &SandboxPolicy, folder: &Path, output: &str) -> Vec<String> {
+pub fn explain_denials(policy: &SandboxPolicy, folder: &Path, output: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     for line in output.lines() {
         let refused = REFUSALS.iter().any(|refusal| line.contains(refusal));
