@@ -33,7 +33,9 @@ mod template; // Template: a prompt with placeholders
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use problem::{ExpansionFault, ExpansionProblem};
 pub use skill::{Skill, within_element};
@@ -72,24 +74,29 @@ pub enum FolderOwner {
     Project {
         /// The project's root. Paths below it are shown relative to it.
         root: PathBuf,
+        /// What the user trusts. What the files say by now does not count.
+        files: TrustedFiles,
     },
 }
 
+/// The content of the files that the user trusts, by path relative to the project's root.
+pub type TrustedFiles = Arc<BTreeMap<PathBuf, Vec<u8>>>;
+
 impl Folder {
     /// The default folders, in order of precedence: the user's in `config`, then those of the
-    /// project at `trusted`. The user's come first, so that no project changes the meaning of a
-    /// name that the user has given.
+    /// project at the root `trusted`. The user's come first, so that no project changes the meaning
+    /// of a name that the user has given.
     ///
     /// Pass `None` as `trusted` for a project that the user has not trusted.
-    pub fn defaults(config: Option<&Path>, trusted: Option<&Path>) -> Vec<Folder> {
+    pub fn defaults(config: Option<&Path>, trusted: Option<(&Path, TrustedFiles)>) -> Vec<Folder> {
         let user = |below: &'static str, contents| {
             config.map(|config| Folder { path: config.join(below), contents, owner: FolderOwner::User })
         };
         let project = |below: &'static str, contents| {
-            trusted.map(|root| Folder {
+            trusted.as_ref().map(|(root, files)| Folder {
                 path: root.join(below),
                 contents,
-                owner: FolderOwner::Project { root: root.to_owned() },
+                owner: FolderOwner::Project { root: root.to_path_buf(), files: files.clone() },
             })
         };
         let folders = [

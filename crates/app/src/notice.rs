@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::commit::CommitNotice;
 use crate::error_text;
 use crate::mentions::MentionNote;
-use crate::settings::{BaseUrl, BaseUrlSource};
+use crate::settings::{BaseUrl, BaseUrlSource, ProjectFilesError};
 
 /// Shows notices: one for each face.
 pub trait NoticeSink: Send + Sync {
@@ -54,6 +54,13 @@ pub enum IndexProgress {
 pub enum Notice {
     /// The folder has settings of its own, which the user has not trusted.
     ProjectNotTrusted,
+    /// The folder's own settings are no longer those that the user trusted.
+    ProjectChanged {
+        /// The files that differ, relative to the folder.
+        files: Vec<PathBuf>,
+    },
+    /// The folder's own settings cannot be read as a whole.
+    ProjectUntrustable(ProjectFilesError),
     /// A project's file names provider addresses, which are not used.
     ProjectProvidersIgnored {
         /// The project's file.
@@ -174,6 +181,18 @@ impl fmt::Display for Notice {
             Notice::ProjectNotTrusted => f.write_str(
                 "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
             ),
+            Notice::ProjectChanged { files } => {
+                let names: Vec<String> = files.iter().take(3).map(|file| file.display().to_string()).collect();
+                let more = if files.len() > names.len() { ", …" } else { "" };
+                write!(
+                    f,
+                    "ignoring this folder's own settings: they are not those that you trusted ({}{more}); run `hardpan trust` to see what changed and to use them",
+                    names.join(", ")
+                )
+            }
+            Notice::ProjectUntrustable(error) => {
+                write!(f, "ignoring this folder's own settings: {error}")
+            }
             Notice::ProjectProvidersIgnored { path } => write!(
                 f,
                 "{}: ignoring the project's provider addresses, because your keys would go there; put them into your own settings",

@@ -9,7 +9,8 @@ mod config; // Config: what config.toml can say
 mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
 mod keys; // the providers' keys
-mod trust; // which folders' own settings are used
+mod project_files; // ProjectFiles: the project's own settings, read once
+mod trust; // which projects' own settings are used
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,14 @@ pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{Config, ProviderConfig, RetryConfig};
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
-use trust::is_trusted;
-pub use trust::{Trust, set_trust};
+pub use project_files::{ProjectFiles, ProjectFilesError};
+pub use trust::{TrustReview, TrustState, remove_trust};
+
+/// The folder of a project's own settings, below its root.
+const PROJECT_FOLDER: &str = ".hardpan";
+
+/// The folder of prompt texts, below a folder of settings.
+const PROMPTS_FOLDER: &str = "prompts";
 
 /// Everything that the user and the project configure.
 pub struct Settings {
@@ -36,8 +43,8 @@ pub struct Settings {
     pub texts: PromptTexts,
     /// The folders that the settings were read from.
     pub user_folders: UserFolders,
-    /// Whether the user trusts the project's settings, skills and templates.
-    pub trusted: bool,
+    /// The project's settings, skills and templates, if the user trusts them as they are.
+    pub project_files: Option<ProjectFiles>,
 }
 
 impl Settings {
@@ -49,35 +56,28 @@ impl Settings {
         notices: &dyn NoticeSink,
     ) -> Result<Self, SettingsError> {
         let folder = &user_folders.config;
-        let mut layers: Vec<PathBuf> = folder.iter().cloned().collect();
-        let project = root.join(".hardpan");
-        let trusted = is_trusted(root, &user_folders)?;
-        if project.is_dir() && folder.as_ref() != Some(&project) {
-            if trusted {
-                layers.push(project);
-            } else {
-                notices.notice(Notice::ProjectNotTrusted);
-            }
-        }
+        let project_files = trusted_files(root, &user_folders, notices)?;
+        let mut layers: Vec<SettingsLayer> = folder.iter().map(|folder| SettingsLayer::User(folder)).collect();
+        layers.extend(project_files.as_ref().map(|files| SettingsLayer::Project { root, files }));
         let mut config = Config::default();
         let mut catalogue = Catalogue::builtin().clone();
         let mut overrides = Vec::new();
         for layer in &layers {
-            let is_project = Some(layer) != folder.as_ref();
-            let (path, models) = (layer.join("config.toml"), layer.join("models.json"));
-            let mut above = read_config(&path)?;
+            let is_project = matches!(layer, SettingsLayer::Project { .. });
+            let (path, models) = (layer.path("config.toml"), layer.path("models.json"));
+            let mut above = read_config(layer)?;
             if is_project && drop_unsafe_project_settings(&mut above) == ProviderOverrides::Dropped {
                 notices.notice(Notice::ProjectProvidersIgnored { path });
             }
             config = config.merged_with(above);
-            if let Some(mut json) = read_optional(&models)? {
+            if let Some(mut json) = layer.read("models.json")? {
                 if is_project && let Some(narrowed) = without_providers(&json) {
                     json = narrowed;
                     notices.notice(Notice::ProjectProvidersIgnored { path: models.clone() });
                 }
                 catalogue = catalogue.with_user_file(&models.display().to_string(), &json)?;
             }
-            overrides.extend(read_overrides(&layer.join("prompts"))?);
+            overrides.extend(read_overrides(layer)?);
         }
         for id in config.providers.keys() {
             // Most likely misspelled, and would otherwise be ignored silently.
@@ -89,9 +89,85 @@ impl Settings {
             config,
             catalogue,
             texts: PromptTexts::with_overrides(&overrides)?,
-            trusted,
+            project_files,
             user_folders,
         })
+    }
+}
+
+/// A folder of settings.
+enum SettingsLayer<'a> {
+    /// The user's config folder.
+    User(&'a Path),
+    /// `.hardpan` of the project, as it was when its trust was checked.
+    Project { root: &'a Path, files: &'a ProjectFiles },
+}
+
+impl SettingsLayer<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        match self {
+            SettingsLayer::User(folder) => folder.join(name),
+            SettingsLayer::Project { root, .. } => root.join(PROJECT_FOLDER).join(name),
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<Option<String>, SettingsError> {
+        let files = match self {
+            SettingsLayer::User(_) => return read_optional(&self.path(name)),
+            SettingsLayer::Project { files, .. } => files,
+        };
+        let Some(content) = files.get(&Path::new(PROJECT_FOLDER).join(name)) else { return Ok(None) };
+        let invalid = |error| SettingsError::Unreadable {
+            path: self.path(name),
+            source: std::io::Error::new(std::io::ErrorKind::InvalidData, error),
+        };
+        String::from_utf8(content.to_owned()).map(Some).map_err(invalid)
+    }
+
+    /// The names of the files in `prompts`.
+    fn prompt_names(&self) -> Vec<String> {
+        match self {
+            SettingsLayer::User(_) => {
+                let entries = fs::read_dir(self.path(PROMPTS_FOLDER)).into_iter().flatten().flatten();
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+            }
+            SettingsLayer::Project { files, .. } => {
+                let folder = Path::new(PROJECT_FOLDER).join(PROMPTS_FOLDER);
+                let below = files.files().keys().filter_map(|path| path.strip_prefix(&folder).ok());
+                let direct = below.filter(|path| path.components().count() == 1);
+                direct.map(|path| path.to_string_lossy().into_owned()).collect()
+            }
+        }
+    }
+}
+
+/// The project's files if the user trusts them as they are. Otherwise a notice says why they are
+/// not used.
+fn trusted_files(
+    root: &Path,
+    user_folders: &UserFolders,
+    notices: &dyn NoticeSink,
+) -> Result<Option<ProjectFiles>, SettingsError> {
+    let folder = root.join(PROJECT_FOLDER);
+    // The user's own config folder may be there.
+    let is_own = user_folders.config.as_ref() == Some(&folder);
+    if !trust::is_listed(root, user_folders)? {
+        if folder.is_dir() && !is_own {
+            notices.notice(Notice::ProjectNotTrusted);
+        }
+        return Ok(None);
+    }
+    match TrustReview::read(root, user_folders) {
+        Ok(TrustReview { state: TrustState::Trusted, current, .. }) => Ok((!is_own).then_some(current)),
+        Ok(review) => {
+            notices.notice(Notice::ProjectChanged { files: review.changed_files() });
+            Ok(None)
+        }
+        Err(SettingsError::ProjectFiles(error)) => {
+            notices.notice(Notice::ProjectUntrustable(error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -132,12 +208,13 @@ fn without_providers(json: &str) -> Option<String> {
     Some(models.to_string())
 }
 
-fn read_config(path: &Path) -> Result<Config, SettingsError> {
-    let Some(text) = read_optional(path)? else { return Ok(Config::default()) };
+fn read_config(layer: &SettingsLayer) -> Result<Config, SettingsError> {
+    let path = layer.path("config.toml");
+    let Some(text) = layer.read("config.toml")? else { return Ok(Config::default()) };
     toml::from_str(&text).map_err(|error| {
         let line =
             error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        SettingsError::InvalidConfig { path: path.to_owned(), line, message: error.message().to_owned() }
+        SettingsError::InvalidConfig { path, line, message: error.message().to_owned() }
     })
 }
 
@@ -151,23 +228,22 @@ fn read_optional(path: &Path) -> Result<Option<String>, SettingsError> {
 
 /// Reads the prompt files of a folder. Other files are ignored, except for unknown texts, which are
 /// most likely misspelled and fail.
-fn read_overrides(folder: &Path) -> Result<Vec<TextOverride>, SettingsError> {
+fn read_overrides(layer: &SettingsLayer) -> Result<Vec<TextOverride>, SettingsError> {
     let mut overrides = Vec::new();
+    let path = |name: &str| format!("{PROMPTS_FOLDER}/{name}");
     for name in PROMPT_FILES.iter().map(|(name, _)| *name).chain([EXTRA_INSTRUCTIONS_FILE]) {
-        let path = folder.join(name);
-        if let Some(content) = read_optional(&path)? {
-            overrides.push(TextOverride { path: path.display().to_string(), content });
+        if let Some(content) = layer.read(&path(name))? {
+            overrides.push(TextOverride { path: layer.path(&path(name)).display().to_string(), content });
         }
     }
     let known =
         |name: &str| PROMPT_FILES.iter().any(|(known, _)| *known == name) || name == EXTRA_INSTRUCTIONS_FILE;
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for name in layer.prompt_names() {
         let is_text = name.ends_with(".md") || name.ends_with(".toml");
         if is_text && !known(&name) {
             // Most likely misspelled, and would otherwise be ignored silently.
             PromptTexts::with_overrides(&[TextOverride {
-                path: entry.path().display().to_string(),
+                path: layer.path(&path(&name)).display().to_string(),
                 content: "x".into(),
             }])?;
         }

@@ -244,14 +244,9 @@ pub enum Command {
     /// Trust a folder: use its .hardpan/ settings, prompts and skills from now on
     ///
     /// Hardpan ignores the .hardpan/ folder of a project until you trust it, because its contents
-    /// change how the agent behaves. Read them first.
-    Trust {
-        /// Folder to trust [default: the current folder]
-        folder: Option<PathBuf>,
-        /// Stop trusting it
-        #[arg(long)]
-        remove: bool,
-    },
+    /// change how the agent behaves. This command shows them; when they change later, Hardpan
+    /// ignores them until you run it again, and it shows what changed.
+    Trust(crate::trust::TrustArgs),
     /// Print Hardpan's documentation
     #[command(after_help = "Examples:
   hardpan docs          list the documents

@@ -29,6 +29,7 @@ mod run; // one function per command
 mod send; // `hardpan request --send`
 mod sessions; // `hardpan sessions`
 mod simulator; // `hardpan simulator`
+mod trust; // `hardpan trust`
 mod views; // the tables that commands print
 mod why; // `hardpan why`
 

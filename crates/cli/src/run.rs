@@ -11,7 +11,7 @@ use hardpan_app::gather::read_snapshot_file;
 use hardpan_app::learned_state::LearnedState;
 use hardpan_app::options::RequestPurpose;
 use hardpan_app::request::{self, AssembledRequest};
-use hardpan_app::settings::{Settings, Trust, UserFolders, set_trust};
+use hardpan_app::settings::{Settings, UserFolders};
 use hardpan_context::{LayoutInput, PHRASES, PHRASES_FILE, PROMPT_FILES};
 use hardpan_prompt::validate::check_size;
 
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
-        Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
+        Some(Command::Trust(args)) => crate::trust::trust(args),
         Some(Command::Docs { name, json }) => {
             docs::docs(name.as_deref(), OutputFormat::from_json_flag(*json))
         }
@@ -242,19 +242,6 @@ fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
     let [program, arguments @ ..] = command else { bail!("no command to run in the sandbox") };
     let mut command = std::process::Command::new(program);
     Err(hardpan_sandbox::enter_sandbox_and_exec(&policy, command.args(arguments)).into())
-}
-
-fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
-    let root = hardpan_workspace::find_project_root(&working_folder(folder)?);
-    let trust = if remove { Trust::Untrusted } else { Trust::Trusted };
-    let name = set_trust(&root, trust, &UserFolders::from_env())?;
-    let verb = if remove {
-        "no longer trusted"
-    } else {
-        "trusted: Hardpan now uses its .hardpan/ settings and prompts"
-    };
-    note!("{} is {verb}", output::safe(&name));
-    Ok(())
 }
 
 /// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.

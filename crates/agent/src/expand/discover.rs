@@ -215,7 +215,7 @@ fn shortened(line: &str) -> String {
 fn location(path: &Path, owner: &FolderOwner) -> String {
     let shown = match owner {
         FolderOwner::User => path,
-        FolderOwner::Project { root } => path.strip_prefix(root).unwrap_or(path),
+        FolderOwner::Project { root, .. } => path.strip_prefix(root).unwrap_or(path),
     };
     shown.display().to_string()
 }

@@ -42,6 +42,9 @@ pub enum ExpansionFault {
     /// It is a pipe, a device or a socket.
     #[error("is not a regular file: put a text file in its place")]
     NotAFile,
+    /// It was not there when the project's trust was checked.
+    #[error("has changed since you trusted the project: run `hardpan trust`")]
+    Untrusted,
     /// It is larger than any prompt should be.
     #[error("is larger than {} KB: shorten it, and move details to files that it refers to", MAX_BYTES / 1024)]
     TooLarge,

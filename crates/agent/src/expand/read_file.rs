@@ -17,9 +17,18 @@ pub fn read_text(path: &Path, owner: &FolderOwner) -> Result<String, ExpansionFa
     if !fs::metadata(path).map_err(|error| read_fault(path, error))?.is_file() {
         return Err(ExpansionFault::NotAFile);
     }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| read_fault(path, error))?;
+    let bytes = match owner {
+        FolderOwner::Project { root, files } => {
+            let trusted = path.strip_prefix(root).ok().and_then(|path| files.get(path));
+            trusted.ok_or(ExpansionFault::Untrusted)?.clone()
+        }
+        FolderOwner::User => {
+            let mut bytes = Vec::new();
+            let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+            read.map_err(|error| read_fault(path, error))?;
+            bytes
+        }
+    };
     if bytes.len() as u64 > MAX_BYTES {
         return Err(ExpansionFault::TooLarge);
     }
@@ -42,7 +51,7 @@ pub fn read_fault(path: &Path, error: io::Error) -> ExpansionFault {
 /// Checks that a project's file lies in the project. A link that cannot be followed at all is
 /// reported when it is read.
 fn check_inside_project(path: &Path, owner: &FolderOwner) -> Result<(), ExpansionFault> {
-    let FolderOwner::Project { root } = owner else { return Ok(()) };
+    let FolderOwner::Project { root, .. } = owner else { return Ok(()) };
     match (root.canonicalize(), path.canonicalize()) {
         (Ok(root), Ok(path)) if !path.starts_with(&root) => Err(ExpansionFault::OutsideProject),
         _ => Ok(()),

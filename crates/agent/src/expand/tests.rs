@@ -20,8 +20,24 @@ fn place(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 fn discovered(place: &Path) -> Expansions {
-    let folders = Folder::defaults(Some(&place.join("config")), Some(&place.join("project")));
+    let project = place.join("project");
+    let trusted = (&*project, Arc::new(files_below(&project, &project)));
+    let folders = Folder::defaults(Some(&place.join("config")), Some(trusted));
     Expansions::discover(&folders, &["help", "model"])
+}
+
+/// The content of the readable files below a folder, by path relative to the root.
+fn files_below(root: &Path, folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below = entries.flat_map(|path| match path.is_dir() {
+        true => files_below(root, &path),
+        false => {
+            let content = path.is_file().then(|| fs::read(&path).ok()).flatten();
+            let name = path.strip_prefix(root).unwrap().to_owned();
+            content.map(|content| (name, content)).into_iter().collect()
+        }
+    });
+    below.collect()
 }
 
 /// What was left out, paths relative to the place.

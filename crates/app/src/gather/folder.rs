@@ -120,7 +120,9 @@ impl FolderReader {
 /// The skills and templates of the user, and of the project if it is trusted.
 pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[&'static str]) -> Expansions {
     let config = settings.user_folders.config.as_deref();
-    let folders = Folder::defaults(config, settings.trusted.then_some(root));
+    let trusted = settings.project_files.as_ref();
+    let trusted = trusted.map(|project| (root, project.files().clone()));
+    let folders = Folder::defaults(config, trusted);
     Expansions::discover(&folders, reserved)
 }
 

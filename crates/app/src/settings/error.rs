@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use hardpan_context::PromptTextsError;
 use hardpan_models::CatalogueError;
 
+use super::project_files::ProjectFilesError;
+
 /// Why the settings cannot be read or changed. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,4 +79,7 @@ pub enum SettingsError {
         /// What is wrong with the name.
         problem: &'static str,
     },
+    /// The project's own settings cannot be read as a whole.
+    #[error(transparent)]
+    ProjectFiles(#[from] ProjectFilesError),
 }

@@ -50,7 +50,9 @@ enum IdleCtrlC {
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (asker, mut questions) = TerminalPrompter::new();
     let face = FaceHooks { prompter: Some(Arc::new(asker)), notices: StderrNotices::shared() };
-    let app = Arc::new(ConversationApp::open(&flags.conversation.options()?, &face)?);
+    let options = flags.conversation.options()?;
+    crate::trust::review_changes(&options.folder)?;
+    let app = Arc::new(ConversationApp::open(&options, &face)?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
     let output = EventOutput::start(&app, flags.output, true);
