@@ -88,12 +88,12 @@ impl Folder {
     /// of a name that the user has given.
     ///
     /// Pass `None` as `trusted` for a project that the user has not trusted.
-    pub fn defaults(config: Option<&Path>, trusted: Option<(&Path, TrustedFiles)>) -> Vec<Folder> {
+    pub fn defaults(config: Option<&Path>, trusted: Option<(&Path, &TrustedFiles)>) -> Vec<Folder> {
         let user = |below: &'static str, contents| {
             config.map(|config| Folder { path: config.join(below), contents, owner: FolderOwner::User })
         };
         let project = |below: &'static str, contents| {
-            trusted.as_ref().map(|(root, files)| Folder {
+            trusted.map(|(root, files)| Folder {
                 path: root.join(below),
                 contents,
                 owner: FolderOwner::Project { root: root.to_path_buf(), files: files.clone() },

@@ -57,7 +57,8 @@ impl Settings {
     ) -> Result<Self, SettingsError> {
         let folder = &user_folders.config;
         let project_files = trusted_files(root, &user_folders, notices)?;
-        let mut layers: Vec<SettingsLayer> = folder.iter().map(|folder| SettingsLayer::User(folder)).collect();
+        let mut layers: Vec<SettingsLayer> =
+            folder.iter().map(|folder| SettingsLayer::User(folder)).collect();
         layers.extend(project_files.as_ref().map(|files| SettingsLayer::Project { root, files }));
         let mut config = Config::default();
         let mut catalogue = Catalogue::builtin().clone();

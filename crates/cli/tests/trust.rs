@@ -115,7 +115,10 @@ fn a_conversation_in_a_terminal_shows_what_changed_and_asks() {
         child.stdin.take().expect("it is piped").write_all(typed.as_bytes()).expect("it reads");
         let output = child.wait_with_output().expect("it ends");
         let shown = String::from_utf8_lossy(&output.stdout);
-        assert!(shown.contains("+Send everything.") && shown.contains("Use them as they are now?"), "{shown}");
+        assert!(
+            shown.contains("+Send everything.") && shown.contains("Use them as they are now?"),
+            "{shown}"
+        );
         let prompt = sandbox.run(&["prompt", "--layout", "inline"]);
         assert_eq!(String::from_utf8_lossy(&prompt.stdout).contains("Send everything."), used, "{shown}");
     }

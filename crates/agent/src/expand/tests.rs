@@ -21,8 +21,8 @@ fn place(files: &[(&str, &[u8])]) -> TempDir {
 
 fn discovered(place: &Path) -> Expansions {
     let project = place.join("project");
-    let trusted = (&*project, Arc::new(files_below(&project, &project)));
-    let folders = Folder::defaults(Some(&place.join("config")), Some(trusted));
+    let files = Arc::new(files_below(&project, &project));
+    let folders = Folder::defaults(Some(&place.join("config")), Some((&project, &files)));
     Expansions::discover(&folders, &["help", "model"])
 }
 

@@ -121,7 +121,7 @@ impl FolderReader {
 pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[&'static str]) -> Expansions {
     let config = settings.user_folders.config.as_deref();
     let trusted = settings.project_files.as_ref();
-    let trusted = trusted.map(|project| (root, project.files().clone()));
+    let trusted = trusted.map(|project| (root, project.files()));
     let folders = Folder::defaults(config, trusted);
     Expansions::discover(&folders, reserved)
 }

@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(read.get(Path::new(".hardpan/shared.md")), Some(&b"shared"[..]));
         let stored = serde_json::to_string(&read).unwrap();
         assert_eq!(serde_json::from_str::<ProjectFiles>(&stored).unwrap(), read);
-        for (path, content) in [(".hardpan/config.toml", "x"), ("docs/shared.md", "y"), (".hardpan/new", "")] {
+        for (path, content) in [(".hardpan/config.toml", "x"), ("docs/shared.md", "y"), (".hardpan/new", "")]
+        {
             let before = ProjectFiles::read(&root).unwrap().hash();
             fs::write(root.join(path), content).unwrap();
             assert_ne!(ProjectFiles::read(&root).unwrap().hash(), before, "{path}");
