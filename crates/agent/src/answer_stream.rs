@@ -117,9 +117,9 @@ impl Agent {
         }
         let ended = if let AnswerEvent::CallEnd { index } = event { Some(*index) } else { None };
         // A call is stored once it is complete: half a call can be neither run nor answered.
-        if let Some(call) = ended.and_then(|index| answer.calls().into_iter().nth(index)) {
+        if let Some(call) = ended.and_then(|index| answer.nth_call(index)) {
             let (id, name) = (call.call.id.to_string(), call.call.name.to_string());
-            let index = partial.unsaved.calls().len();
+            let index = partial.unsaved.call_count();
             partial.unsaved.extend([
                 AnswerEvent::CallStart { index, id, name },
                 AnswerEvent::CallDelta { index, json: call.raw },

@@ -3,7 +3,8 @@
 //!
 //! A rule names a tool, and in parentheses which of its calls. What the parentheses mean depends on
 //! what the call acts on ([`CallSubject`]): a path pattern for files, the first words for command
-//! lines, a host for web addresses. A command line that is more than one plain command (lists, pipes, substitutions, redirections) is never
+//! lines, a host for web addresses. `exactly:` before the words or the host covers nothing else, and
+//! `read-only:` covers what the words do as long as they only read. A command line that is more than one plain command (lists, pipes, substitutions, redirections) is never
 //! covered by its first words, and a URL that is not written plainly is never covered by its host.
 //! Rules that deny match more: see [`ApprovalRule::denies`].
 //!
@@ -18,6 +19,8 @@
 //! ```
 
 mod command; // whether a command line is one plain command, and its words
+mod host; // the host of a URL
+mod read_only; // the commands that only read
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +28,18 @@ use std::str::FromStr;
 use globset::{GlobBuilder, GlobMatcher};
 use hardpan_tools::{CallSubject, SubjectKind};
 use thiserror::Error;
+
+use self::command::Word;
+use self::host::host_of;
+
+/// Before words or a host that nothing may be added to.
+const EXACTLY: &str = "exactly:";
+
+/// Before a command that may have any arguments with which it only reads.
+const READ_ONLY: &str = "read-only:";
+
+/// Longer commands are not remembered: nobody would read them in a list.
+const MAX_REMEMBERED_BYTES: usize = 500;
 
 /// A rule that allows, or denies, calls of one tool.
 #[derive(Clone, Debug)]
@@ -39,12 +54,41 @@ pub struct ApprovalRule {
 /// than the tool it names, so that its kind is known only when a call comes.
 #[derive(Clone, Debug)]
 struct RulePattern {
-    /// Plain commands begin with these words. `None` if the text is no plain command.
-    words: Option<Vec<String>>,
+    extent: RuleExtent,
+    /// The words of a plain command. `None` if the text is no plain command.
+    words: Option<Vec<Word>>,
     /// Paths match this. The error says why no path can.
     glob: Result<GlobMatcher, globset::Error>,
-    /// URLs have this host or one of its subdomains.
+    /// The host of URLs.
     host: String,
+}
+
+/// How much a rule covers beyond its own words or host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RuleExtent {
+    /// Commands that begin with the words; the host and its subdomains.
+    Prefix,
+    /// Nothing else.
+    Exactly,
+    /// Commands that begin with the words and only read.
+    ReadOnly,
+}
+
+/// What a rule covers, for a question about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleCoverage<'a> {
+    /// Every call of the tool.
+    EveryCall,
+    /// This program or subcommand, with arguments with which it only reads.
+    Reading {
+        /// Its words, from our own table.
+        command: String,
+    },
+    /// This command, file or host; the rule's text holds what the call says.
+    Rule {
+        /// The whole rule.
+        text: &'a str,
+    },
 }
 
 /// Text that is not a valid rule.
@@ -114,11 +158,35 @@ impl FromStr for ApprovalRule {
 impl RulePattern {
     fn new(text: &str) -> Self {
         let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let (extent, text) = match (text.strip_prefix(EXACTLY), text.strip_prefix(READ_ONLY)) {
+            (Some(rest), _) => (RuleExtent::Exactly, rest.trim_start()),
+            (None, Some(rest)) => (RuleExtent::ReadOnly, rest.trim_start()),
+            (None, None) => (RuleExtent::Prefix, text),
+        };
         RulePattern {
+            extent,
             words: command::plain_words(text),
             glob: glob.map(|glob| glob.compile_matcher()),
             host: text.trim_matches('.').to_lowercase(),
         }
+    }
+
+    fn covers_command(&self, line: &str) -> bool {
+        let (Some(words), Some(given)) = (&self.words, command::plain_words(line)) else { return false };
+        match self.extent {
+            RuleExtent::Prefix => {
+                given.len() >= words.len() && words.iter().zip(&given).all(|(a, b)| a.text == b.text)
+            }
+            RuleExtent::Exactly => given == *words,
+            RuleExtent::ReadOnly => read_only::read_only_command(&given)
+                .is_some_and(|kind| kind.iter().copied().eq(words.iter().map(|word| word.text.as_str()))),
+        }
+    }
+
+    fn covers_host(&self, given: &str) -> bool {
+        given.strip_suffix(&*self.host).is_some_and(|below| {
+            below.is_empty() || (below.ends_with('.') && self.extent == RuleExtent::Prefix)
+        })
     }
 }
 
@@ -156,13 +224,8 @@ impl ApprovalRule {
                     let path = workspace_path(path);
                     pattern.glob.as_ref().is_ok_and(|glob| path.is_some_and(|path| glob.is_match(path)))
                 }
-                CallSubject::Command(line) => pattern.words.as_ref().is_some_and(|words| {
-                    command::plain_words(line).is_some_and(|given| given.starts_with(words))
-                }),
-                CallSubject::Url(url) => host_of(url).is_some_and(|given| {
-                    let below = given.strip_suffix(&*pattern.host);
-                    below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-                }),
+                CallSubject::Command(line) => pattern.covers_command(line),
+                CallSubject::Url(url) => host_of(url).is_some_and(|given| pattern.covers_host(&given)),
                 CallSubject::Other => false,
             }
     }
@@ -178,12 +241,36 @@ impl ApprovalRule {
     ) -> bool {
         let words = self.pattern.as_ref().and_then(|pattern| pattern.words.as_ref());
         let wider = || match subject {
-            CallSubject::Command(line) => words
-                .is_some_and(|words| command::possible_commands(line).any(|given| given.starts_with(words))),
+            CallSubject::Command(line) => words.is_some_and(|words| {
+                let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+                command::may_run(line, &words)
+            }),
             CallSubject::Url(url) => host_of(url).is_none(),
             CallSubject::File(_) | CallSubject::Other => false,
         };
         self.tool == tool && (self.covers(tool, subject, workspace_path) || wider())
+    }
+
+    /// The rule as it stands in the list of remembered ones: it covers no more than its own words or
+    /// host, also if it was stored when rules said less.
+    pub fn narrowed(mut self) -> Self {
+        if let Some(pattern) = self.pattern.as_mut().filter(|pattern| pattern.extent == RuleExtent::Prefix) {
+            pattern.extent = RuleExtent::Exactly;
+        }
+        self
+    }
+
+    /// What the rule covers, in words for a question: no text of the call, which might be made to
+    /// look like the question's own.
+    pub fn coverage(&self) -> RuleCoverage<'_> {
+        match &self.pattern {
+            None => RuleCoverage::EveryCall,
+            Some(pattern) if pattern.extent == RuleExtent::ReadOnly => {
+                let words = pattern.words.iter().flatten().map(|word| word.text.as_str());
+                RuleCoverage::Reading { command: words.collect::<Vec<_>>().join(" ") }
+            }
+            Some(_) => RuleCoverage::Rule { text: &self.source },
+        }
     }
 
     /// Name of the tool that the rule is about.
@@ -191,17 +278,18 @@ impl ApprovalRule {
         &self.tool
     }
 
-    /// The narrowest useful rule that allows calls like this one; `None` if such calls are better
-    /// asked about each time.
+    /// What is remembered if the person allows a call for longer: this command and no other, unless
+    /// it is of a kind that only reads; this file; this host. `None` if such calls are better asked
+    /// about each time.
     pub fn for_call(
         tool: &str,
         subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> Option<ApprovalRule> {
         let source = match subject {
-            CallSubject::Command(line) => format!("{tool}({})", rule_words(line)?.join(" ")),
+            CallSubject::Command(line) => format!("{tool}({})", remembered_command(line)?),
             CallSubject::File(path) => format!("{tool}({})", globset::escape(&workspace_path(path)?)),
-            CallSubject::Url(url) => format!("{tool}({})", host_of(url)?),
+            CallSubject::Url(url) => format!("{tool}({EXACTLY} {})", host_of(url)?),
             CallSubject::Other => tool.to_owned(),
         };
         // The joined words may parse differently, so the rule must still cover the call.
@@ -209,42 +297,21 @@ impl ApprovalRule {
     }
 }
 
-/// The first words of a command that stand for commands like it; `None` if there are none.
-fn rule_words(line: &str) -> Option<Vec<String>> {
-    let mut words = command::plain_words(line)?;
-    // `cargo test -p x` becomes `cargo test`: options are not part of the rule. If an option comes
-    // first (`rm -rf x`), or the program runs another one (`env A=b x`), the first words say little
-    // and the whole command is meant.
-    let plain = words.iter().take_while(|word| !word.starts_with('-')).count().min(2);
+/// What is remembered of a command that the person allowed; `None` if it is better asked about each
+/// time.
+fn remembered_command(line: &str) -> Option<String> {
+    let words = command::plain_words(line)?;
+    if let Some(kind) = read_only::read_only_command(&words) {
+        return Some(format!("{READ_ONLY} {}", kind.join(" ")));
+    }
+    // `sh -c …`: what runs is no program that the person knows, but a text of the model's.
     let program = words.first()?;
-    if plain == 1 && command::is_interpreter(program) {
+    let is_inline = words.get(1).is_none_or(|first| first.text.starts_with('-'));
+    if is_inline && command::is_interpreter(&program.text) {
         return None;
     }
-    if plain > 1 && !command::is_wrapper(program) {
-        words.truncate(plain);
-    }
-    Some(words)
-}
-
-/// The host of a URL that is written plainly; `None` if an HTTP client might see another host.
-fn host_of(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return None;
-    }
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (host, port) = match authority.rfind(':').filter(|at| !authority[*at..].contains(']')) {
-        Some(at) => (&authority[..at], &authority[at + 1..]),
-        None => (authority, ""),
-    };
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let number = |host: &str| host.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.'));
-    let is_plain = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => number(address),
-        None => host.chars().all(plain),
-    };
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    (is_plain && port.chars().all(|c| c.is_ascii_digit()) && !host.is_empty()).then_some(host)
+    let exact = format!("{EXACTLY} {}", command::quote_words(&words)?);
+    (exact.len() <= MAX_REMEMBERED_BYTES).then_some(exact)
 }
 
 #[cfg(test)]

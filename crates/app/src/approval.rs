@@ -119,7 +119,7 @@ impl Approver {
             // A tool that is not there yet may act on anything; most act on files.
             let kind = tools.describe(rule.tool()).map_or(SubjectKind::File, |tool| tool.subject_kind());
             rule.check_subject(kind).map_err(invalid)?;
-            Ok(rule)
+            Ok(if list == RuleList::Allowed { rule.narrowed() } else { rule })
         };
         let config = &settings.config;
         let allow = config.allow.iter().map(|rule| parse(RuleList::Allow, rule));
@@ -170,6 +170,14 @@ impl Approver {
     }
 }
 
+/// A text as TOML writes it. A rule has no control characters.
+fn toml_string(text: &str) -> String {
+    if text.contains(['"', '\\']) && !text.contains('\'') {
+        return format!("'{text}'");
+    }
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// The workspace as the `allowed` file names it.
 fn workspace_name(scope: &Scope) -> String {
     let root = scope.root.canonicalize().unwrap_or_else(|_| scope.root.clone());
@@ -207,7 +215,7 @@ impl ApprovalHandler for Approver {
             });
             let Some(prompter) = &self.prompter else {
                 let rule = rule.map_or_else(String::new, |rule| {
-                    format!(", or with allow = [\"{rule}\"] in config.toml")
+                    format!(", or with allow = [{}] in config.toml", toml_string(&rule.to_string()))
                 });
                 let reason = format!("nobody is there to ask; it can be allowed with --yes{rule}");
                 return ApprovalDecision::Deny { by: DeniedBy::Default, reason };

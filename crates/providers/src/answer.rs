@@ -174,19 +174,31 @@ impl Answer {
 
     /// The tool calls in order, each with whether it may run.
     pub fn calls(&self) -> Vec<AnswerCall> {
-        let call = |part: &AnswerPart| {
-            let AnswerPart::Call { index: _, id, name, json, ended } = part else { return None };
-            let arguments = parse_arguments(json);
-            let own = match &arguments {
-                _ if !ended => Err(CallRejection::Incomplete),
-                _ if name.is_empty() => Err(CallRejection::Nameless),
-                Err(why) => Err(why.clone()),
-                Ok(_) => Ok(()),
-            };
-            let call = tool_call(id, name, arguments.unwrap_or_default());
-            Some(AnswerCall { call, raw: json.clone(), runnable: self.check_ended_cleanly().and(own) })
+        self.parts.iter().filter_map(|part| self.call_of_part(part)).collect()
+    }
+
+    /// One tool call, by its place among the calls.
+    pub fn nth_call(&self, place: usize) -> Option<AnswerCall> {
+        let mut calls = self.parts.iter().filter(|part| matches!(part, AnswerPart::Call { .. }));
+        calls.nth(place).and_then(|part| self.call_of_part(part))
+    }
+
+    /// How many tool calls there are.
+    pub fn call_count(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part, AnswerPart::Call { .. })).count()
+    }
+
+    fn call_of_part(&self, part: &AnswerPart) -> Option<AnswerCall> {
+        let AnswerPart::Call { index: _, id, name, json, ended } = part else { return None };
+        let arguments = parse_arguments(json);
+        let own = match &arguments {
+            _ if !ended => Err(CallRejection::Incomplete),
+            _ if name.is_empty() => Err(CallRejection::Nameless),
+            Err(why) => Err(why.clone()),
+            Ok(_) => Ok(()),
         };
-        self.parts.iter().filter_map(call).collect()
+        let call = tool_call(id, name, arguments.unwrap_or_default());
+        Some(AnswerCall { call, raw: json.clone(), runnable: self.check_ended_cleanly().and(own) })
     }
 
     /// `Ok` if the answer as a whole ended in a way that lets its calls run.

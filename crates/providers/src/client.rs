@@ -76,6 +76,11 @@ pub struct RetryPolicy {
     pub longest_wait: Duration,
     /// How long to wait for the next bytes before the answer counts as stalled.
     pub silence: Duration,
+    /// How long an answer may go on without a word of the model: comments, pings and empty events
+    /// do not count. Long, because some models think without showing it.
+    pub progress: Duration,
+    /// The longest time that one answer may take.
+    pub longest_answer: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -85,6 +90,8 @@ impl Default for RetryPolicy {
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(60),
             silence: Duration::from_secs(120),
+            progress: Duration::from_secs(15 * 60),
+            longest_answer: Duration::from_secs(2 * 3600),
         }
     }
 }

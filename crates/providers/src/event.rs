@@ -5,6 +5,7 @@ use std::fmt;
 use hardpan_prompt::{CacheDiagnosis, DroppedReasoning};
 
 use crate::ReportedUsage;
+use crate::limits::short_message;
 
 /// A piece of a streamed answer.
 ///
@@ -202,7 +203,7 @@ impl fmt::Display for StreamErrorKind {
 impl StreamError {
     /// An error without a code.
     pub fn new(kind: StreamErrorKind, message: impl Into<String>) -> Self {
-        StreamError { kind, code: None, message: message.into() }
+        StreamError { kind, code: None, message: short_message(message.into()) }
     }
 
     /// An error that the provider reported under this word, without a code.

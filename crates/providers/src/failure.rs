@@ -10,6 +10,7 @@ use hardpan_models::Protocol;
 pub use self::classify::FailureReport;
 pub(crate) use self::classify::classify;
 use crate::codec::codec;
+use crate::limits::short_message;
 use crate::{HttpResponse, StreamError, StreamErrorKind, TransportError};
 
 /// The class of a failed request. It decides whether to retry and what to advise.
@@ -51,6 +52,8 @@ pub enum FailureKind {
     Cut,
     /// The response cannot be parsed as an answer of this protocol.
     Malformed,
+    /// The response is larger, or takes longer, than any model's answer.
+    AnswerTooLong,
 }
 
 /// A failed request: its class, the provider's message, and when to retry.
@@ -133,7 +136,9 @@ impl FailureKind {
             FailureKind::ModelUnavailable => "choose another model (`hardpan models`)",
             FailureKind::Stalled => "try again, or raise the limit for silence in the settings",
             FailureKind::Cut => "try again; what was received is kept",
-            FailureKind::Malformed => "check the base URL: something other than a provider may be answering",
+            FailureKind::Malformed | FailureKind::AnswerTooLong => {
+                "check the base URL: something other than a provider may be answering"
+            }
         }
     }
 
@@ -157,6 +162,7 @@ impl FailureKind {
             FailureKind::Stalled => "the provider fell silent",
             FailureKind::Cut => "the answer broke off",
             FailureKind::Malformed => "the answer cannot be understood",
+            FailureKind::AnswerTooLong => "the answer exceeds a limit",
         }
     }
 }
@@ -167,7 +173,7 @@ impl ProviderError {
         ProviderError {
             failure,
             status: None,
-            message: message.into(),
+            message: short_message(message.into()),
             retry_after: None,
             request_id: None,
             source: None,
@@ -206,7 +212,7 @@ impl ProviderError {
             failure: codec.classify_failure(Some(response.status), &report),
             status: Some(response.status),
             retry_after: retry_after(response).or_else(|| codec.retry_delay(&report)),
-            message: report.message,
+            message: short_message(report.message),
             request_id: response.header("request-id").or(response.header("x-request-id")).map(str::to_owned),
             source: None,
         }
@@ -222,7 +228,8 @@ impl ProviderError {
                 retry_after = codec(protocol).retry_delay(&report);
                 codec(protocol).classify_failure(None, &report)
             }
-            StreamErrorKind::Malformed | StreamErrorKind::TooLong => FailureKind::Malformed,
+            StreamErrorKind::Malformed => FailureKind::Malformed,
+            StreamErrorKind::TooLong => FailureKind::AnswerTooLong,
         };
         ProviderError { retry_after, ..ProviderError::new(failure, &error.message).with_source(error) }
     }

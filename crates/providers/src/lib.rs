@@ -47,6 +47,7 @@ mod failure; // FailureKind, ProviderError: why a request failed
 mod gemini; // the protocol of Gemini
 #[cfg(feature = "http")]
 mod http; // HttpTransport: requests over the network
+mod limits; // AnswerBudget: how much a server may send
 mod openai_chat; // the protocol OpenAI Chat Completions
 mod openai_responses; // the protocol OpenAI Responses
 mod serialize; // serializers that codecs share

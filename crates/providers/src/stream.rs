@@ -9,10 +9,8 @@ use std::{fmt, mem};
 use hardpan_models::Protocol;
 
 use crate::codec::codec;
+use crate::limits::{AnswerBudget, MAX_BYTES_WITHOUT_CONTENT, MAX_STREAM_BYTES, is_content, too_long};
 use crate::{AnswerEvent, StopReason, StreamError, StreamErrorKind, ThinkTags, sse};
-
-/// The maximum bytes of data in one answer. No model writes so much; a broken server might.
-const LIMIT: usize = 256 << 20;
 
 /// Decodes a streamed answer, from bytes that may be cut anywhere.
 ///
@@ -36,6 +34,9 @@ pub struct StreamDecoder {
     sse: sse::Parser,
     answer: Box<dyn AnswerParser>,
     bytes_read: usize,
+    /// `bytes_read` when the last piece of content came.
+    read_at_content: usize,
+    budget: AnswerBudget,
     finished: bool,
 }
 
@@ -83,6 +84,8 @@ impl StreamDecoder {
             sse: sse::Parser::default(),
             answer: codec(protocol).answer_parser(tags),
             bytes_read: 0,
+            read_at_content: 0,
+            budget: AnswerBudget::default(),
             finished: false,
         }
     }
@@ -91,14 +94,15 @@ impl StreamDecoder {
     pub fn push(&mut self, mut bytes: &[u8]) -> Vec<AnswerEvent> {
         let mut events = Vec::new();
         while !self.finished {
+            let (before, unread) = (events.len(), bytes.len());
             let step = match self.sse.next(&mut bytes) {
-                Ok(Some(event)) => {
-                    self.bytes_read = self.bytes_read.saturating_add(event.data.len());
-                    read_event(&mut *self.answer, event, &mut events)
-                }
-                Ok(None) => break,
-                Err(error) => Err(too_long(&error)),
+                Ok(Some(event)) => read_event(&mut *self.answer, event, &mut events),
+                Ok(None) if bytes.len() == unread => break,
+                Ok(None) => Ok(StreamProgress::More),
+                Err(error) => Err(line_too_long(&error)),
             };
+            self.bytes_read = self.bytes_read.saturating_add(unread - bytes.len());
+            let step = self.check_limits(&mut events, before).and(step);
             self.apply_step(step, &mut events);
         }
         events
@@ -113,8 +117,9 @@ impl StreamDecoder {
         let step = match self.sse.finish() {
             Ok(Some(event)) => read_event(&mut *self.answer, event, &mut events),
             Ok(None) => Ok(StreamProgress::More),
-            Err(error) => Err(too_long(&error)),
+            Err(error) => Err(line_too_long(&error)),
         };
+        let step = self.check_limits(&mut events, 0).and(step);
         match step {
             // A torn last line means that the stream was cut; it is not an error of its own.
             Err(error) if error.kind == StreamErrorKind::Malformed => {}
@@ -132,9 +137,27 @@ impl StreamDecoder {
         self.finished
     }
 
+    /// Counts the events from `start` on. Those after one that exceeds a limit are dropped.
+    fn check_limits(&mut self, events: &mut Vec<AnswerEvent>, start: usize) -> Result<(), StreamError> {
+        for at in start..events.len() {
+            if let Err(error) = self.budget.count(&events[at]) {
+                events.truncate(at);
+                return Err(error);
+            }
+            if is_content(&events[at]) {
+                self.read_at_content = self.bytes_read;
+            }
+        }
+        if self.bytes_read > MAX_STREAM_BYTES {
+            return Err(too_long(MAX_STREAM_BYTES, "bytes"));
+        }
+        if self.bytes_read - self.read_at_content > MAX_BYTES_WITHOUT_CONTENT {
+            return Err(too_long(MAX_BYTES_WITHOUT_CONTENT, "bytes without content"));
+        }
+        Ok(())
+    }
+
     fn apply_step(&mut self, step: Result<StreamProgress, StreamError>, events: &mut Vec<AnswerEvent>) {
-        let step =
-            if self.bytes_read > LIMIT { Err(too_long(&format!("more than {LIMIT} bytes"))) } else { step };
         match step {
             Ok(StreamProgress::More) => return,
             Ok(StreamProgress::Over) => {
@@ -172,7 +195,10 @@ pub fn decode_answer_body_with_tags(protocol: Protocol, tags: ThinkTags, body: &
     let mut answer = codec(protocol).answer_parser(tags);
     let body = String::from_utf8_lossy(body);
     let mut events = Vec::new();
-    match answer.read_body(&body, &mut events) {
+    let read = answer.read_body(&body, &mut events);
+    let mut budget = AnswerBudget::default();
+    let read = read.and_then(|()| events.iter().try_for_each(|event| budget.count(event)));
+    match read {
         Ok(()) => {
             let stop = answer.finish(StreamEnd::Marked, &mut events);
             events.push(AnswerEvent::Stop(stop));
@@ -182,8 +208,8 @@ pub fn decode_answer_body_with_tags(protocol: Protocol, tags: ThinkTags, body: &
     events
 }
 
-fn too_long(what: &dyn fmt::Display) -> StreamError {
-    StreamError::new(StreamErrorKind::TooLong, what.to_string())
+fn line_too_long(error: &sse::EventTooLong) -> StreamError {
+    StreamError::new(StreamErrorKind::TooLong, error.to_string())
 }
 
 #[cfg(test)]

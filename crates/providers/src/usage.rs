@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use hardpan_prompt::{Json, TokenUsage};
 use serde_json::{Map, Value};
 
+use crate::limits::MAX_USAGE_BYTES;
+
+/// The most fields that are kept of all reports of one answer.
+const MAX_FIELDS: usize = 256;
+
 /// What a provider reports about an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportedUsage {
@@ -33,8 +38,12 @@ pub(crate) struct UsageFields {
 impl UsageFields {
     /// Merges a cumulative report: its fields replace earlier ones.
     pub(crate) fn merge(&mut self, report: &str) {
-        let Ok(Value::Object(fields)) = serde_json::from_str(report) else { return };
-        self.fields.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        let Some(fields) = parse_report(report) else { return };
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+            if self.fields.len() < MAX_FIELDS || self.fields.contains_key(&name) {
+                self.fields.insert(name, value);
+            }
+        }
     }
 
     /// The count at a path such as `prompt_tokens_details.cached_tokens`.
@@ -72,7 +81,15 @@ impl UsageFields {
 
     /// Merges a report that stands beside `usage`, as a field of this name.
     pub(crate) fn merge_as(&mut self, name: &str, report: &str) {
-        let Ok(report @ Value::Object(_)) = serde_json::from_str(report) else { return };
-        self.fields.insert(name.to_owned(), report);
+        let Some(report) = parse_report(report) else { return };
+        self.fields.insert(name.to_owned(), report.into());
     }
+}
+
+/// The fields of a report; `None` if it is no object, or longer than any provider's.
+fn parse_report(report: &str) -> Option<Map<String, Value>> {
+    if report.len() > MAX_USAGE_BYTES {
+        return None;
+    }
+    serde_json::from_str(report).ok()
 }

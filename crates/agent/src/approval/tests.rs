@@ -124,11 +124,11 @@ fn a_rule_like_a_call_covers_it_and_not_much_more() {
     let like = |tool: &str, subject: CallSubject| {
         ApprovalRule::for_call(tool, &subject, key).map(|rule| rule.to_string())
     };
-    assert_eq!(like("bash", a_command("cargo test -p x")).as_deref(), Some("bash(cargo test)"));
+    assert_eq!(like("bash", a_command("cargo test -p x")).as_deref(), Some("bash(exactly: cargo test -p x)"));
     assert_eq!(like("bash", a_command("cargo test; x")), None);
     assert_eq!(like("edit", a_file("src/a.rs")).as_deref(), Some("edit(src/a.rs)"));
     assert_eq!(like("edit", a_file("/etc/passwd")), None);
-    assert_eq!(like("fetch", a_url("https://docs.rs/x")).as_deref(), Some("fetch(docs.rs)"));
+    assert_eq!(like("fetch", a_url("https://docs.rs/x")).as_deref(), Some("fetch(exactly: docs.rs)"));
     assert_eq!(like("paint", CallSubject::Other).as_deref(), Some("paint"));
     let subject = a_file("src/[a].rs");
     assert!(ApprovalRule::for_call("edit", &subject, key).unwrap().covers("edit", &subject, key));
@@ -149,9 +149,8 @@ fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
     for command in ["bash -c 'rm x'", "/usr/bin/python3.12 -c 1", "sudo -n id", "env", "sh"] {
         assert_eq!(like(command), None, "{command}");
     }
-    assert_eq!(like("python3 run.py --fast").as_deref(), Some("bash(python3 run.py)"));
-    // Not `ls`: what is said of `rm -rf target` must not hold for every `rm`.
-    assert_eq!(like("ls -la").as_deref(), Some("bash(ls -la)"));
+    assert_eq!(like("python3 run.py --fast").as_deref(), Some("bash(exactly: python3 run.py --fast)"));
+    assert_eq!(like("ls -la").as_deref(), Some("bash(read-only: ls)"));
 }
 
 #[test]
@@ -210,13 +209,15 @@ fn what_denies_is_not_passed_by_another_way_of_writing() {
 fn a_rule_like_a_call_allows_no_more_than_was_seen() {
     let like =
         |command: &str| ApprovalRule::for_call("bash", &a_command(command), key).map(|rule| rule.to_string());
-    assert_eq!(like("rm -rf target").as_deref(), Some("bash(rm -rf target)"));
-    assert_eq!(like("git -c core.pager=x log").as_deref(), Some("bash(git -c core.pager=x log)"));
-    assert_eq!(like("env A=b cargo test").as_deref(), Some("bash(env A=b cargo test)"));
-    assert_eq!(like("/usr/bin/timeout 5 make x").as_deref(), Some("bash(/usr/bin/timeout 5 make x)"));
-    assert_eq!(like("make").as_deref(), Some("bash(make)"));
+    assert_eq!(like("rm -rf target").as_deref(), Some("bash(exactly: rm -rf target)"));
+    assert_eq!(like("git -c core.pager=x log").as_deref(), Some("bash(exactly: git -c core.pager=x log)"));
+    assert_eq!(like("env A=b cargo test").as_deref(), Some("bash(exactly: env A=b cargo test)"));
+    assert_eq!(
+        like("/usr/bin/timeout 5 make x").as_deref(),
+        Some("bash(exactly: /usr/bin/timeout 5 make x)")
+    );
+    assert_eq!(like("make").as_deref(), Some("bash(exactly: make)"));
     assert_eq!(like("bash -c 'a b'"), None);
-    assert_eq!(like("'' rm"), None);
     // What is kept is kept in lines.
     let named = |path: &str| ApprovalRule::for_call("edit", &a_file(path), key).map(|rule| rule.to_string());
     assert_eq!(named("x)\nbash\n#y"), None);
@@ -227,4 +228,187 @@ fn white_space_that_a_shell_does_not_know_is_part_of_a_word() {
     assert!(!bash("bash(cargo test)", "\u{a0}cargo test"));
     assert!(!bash("bash(cargo test)", "cargo test\r"));
     assert!(bash("bash(cargo test)", "cargo test\n"));
+}
+
+/// What is remembered of a command that was allowed for longer, and whether that covers another one.
+fn remembered_covers(allowed: &str, other: &str) -> bool {
+    let rule = ApprovalRule::for_call("bash", &a_command(allowed), key).expect("a rule");
+    assert!(rule.covers("bash", &a_command(allowed), key), "{rule} covers what it was made for");
+    // As it is read back from the file.
+    let stored: ApprovalRule = rule.to_string().parse().unwrap();
+    stored.narrowed().covers("bash", &a_command(other), key)
+}
+
+#[test]
+fn what_is_remembered_does_not_grow_with_other_arguments() {
+    for (allowed, other) in [
+        ("rm a.tmp", "rm a.tmp -rf src"),
+        ("rm a.tmp", "rm b.tmp"),
+        ("find . -name x", "find . -delete"),
+        ("find . -name x", "find . -name x -exec rm {} +"),
+        ("find . -name x", "find . -fprint /tmp/x"),
+        ("find . -name x", "find / -name id_rsa"),
+        ("uv run pytest", "uv run python -c 1"),
+        ("uv run pytest", "uv run pytest -p evil"),
+        ("git diff", "git diff --output=src/a.rs"),
+        ("git diff", "git diff --outpu=x"),
+        ("git diff", "git diff --ext-diff"),
+        ("git diff", "git diff --no-index a /etc/passwd"),
+        ("git diff", "git -c core.pager=sh diff"),
+        ("git log", "git log -p ../../other"),
+        ("git branch", "git branch -D main"),
+        ("git branch", "git branch new"),
+        ("git tag", "git tag v1"),
+        ("git remote -v", "git remote add x y"),
+        ("sort a", "sort a -o b"),
+        ("sort a", "sort --compress-program=sh a"),
+        ("uniq a", "uniq a b"),
+        ("sed -n 1,5p a", "sed -n 1,5p a -i"),
+        ("sed -n 1,5p a", "sed -n '1w b' a"),
+        ("sed -n 1,5p a", "sed -n '1e id' a"),
+        ("rg x", "rg --pre sh x"),
+        ("rg x", "rg x ~/.ssh"),
+        ("cat a", "cat /etc/passwd"),
+        ("cat a", "cat ~/.ssh/id_rsa"),
+        ("cat a", "cat a > b"),
+        ("cat a", "cat a $(id)"),
+        ("ls", "./ls"),
+        ("ls", "ls; id"),
+        ("cargo test", "cargo test --config build.rustc-wrapper=x"),
+        ("make", "make deploy"),
+        ("rm '~'", "rm ~"),
+        ("npm test", "npm test -- --x"),
+        ("tree", "tree -o a"),
+        ("tail a", "tail -f a"),
+    ] {
+        assert!(!remembered_covers(allowed, other), "{allowed} → {other}");
+    }
+}
+
+#[test]
+fn reading_with_other_arguments_needs_no_new_question() {
+    for (allowed, other) in [
+        ("git diff", "git diff --stat HEAD~2 -- src"),
+        ("git log --oneline -5", "git log -p -n 3 --since=yesterday src/a.rs"),
+        ("ls", "ls -la src"),
+        ("grep -rn x src", "grep -c 'a b' README.md"),
+        ("find . -name x", "find src -type f -not -name '*.rs'"),
+        ("sed -n 1,5p a", "sed -n '10,$p' b"),
+        ("rm a.tmp", "rm   'a.tmp'"),
+    ] {
+        assert!(remembered_covers(allowed, other), "{allowed} → {other}");
+    }
+}
+
+#[test]
+fn a_host_that_is_remembered_stands_for_itself() {
+    let rule = ApprovalRule::for_call("fetch", &a_url("https://github.io/x"), key).unwrap();
+    assert!(rule.covers("fetch", &a_url("http://github.io/y"), key));
+    assert!(!rule.covers("fetch", &a_url("https://evil.github.io/"), key));
+}
+
+#[test]
+fn a_rule_that_was_stored_before_covers_only_its_own_words() {
+    let stored = rule("bash(cargo test)").narrowed();
+    assert!(stored.covers("bash", &a_command("cargo test"), key));
+    assert!(!stored.covers("bash", &a_command("cargo test -p x"), key));
+}
+
+#[test]
+fn a_denied_command_is_found_behind_wrappers_options_and_folders() {
+    let denies = |line: &str| rule("bash(git push)").denies("bash", &a_command(line), key);
+    for line in [
+        "env -i git push",
+        "timeout 5 git push",
+        "sudo -u x git push",
+        "sh -c 'git push'",
+        "bash -lc \"cd x; git push\"",
+        "echo x | xargs git push",
+        "git -C x push",
+        "git --no-pager -c a=b push",
+        "/usr/bin/git push",
+        "git \\\npush",
+        "g\\it push",
+        "$'git' push",
+        "{git,push}",
+        "A=b exec git push",
+    ] {
+        assert!(denies(line), "{line}");
+    }
+    for line in ["git commit -m 'push'", "git log push", "ls git push", "cargo test"] {
+        assert!(!denies(line), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_says_what_it_covers_without_the_words_of_the_call() {
+    let coverage = |command: &str| {
+        ApprovalRule::for_call("bash", &a_command(command), key).unwrap().coverage()
+            == RuleCoverage::Reading { command: "git diff".into() }
+    };
+    assert!(coverage("git diff --stat") && !coverage("git add x"));
+    assert_eq!(rule("paint").coverage(), RuleCoverage::EveryCall);
+}
+
+/// Lines of the characters that matter to a shell, all that there are up to a length and then some.
+fn shell_lines() -> Vec<String> {
+    const PIECES: [&str; 26] = [
+        "a", "b c", " ", "'", "\"", "\\", "$", "`", "~", "*", "?", "[a]", "{a,b}", ";", "&", "|", "<", ">",
+        "(", ")", "#", "!", "\n", "\t", "=", "\u{a0}",
+    ];
+    let mut lines = Vec::new();
+    for first in PIECES {
+        for second in PIECES {
+            lines.push(format!("a{first}{second}"));
+            lines.push(format!("a {first}b{second}"));
+            lines.push(format!("a '{first}' \"{second}\""));
+            lines.extend(PIECES.map(|third| format!("a {first}{second}{third}a")));
+        }
+    }
+    lines
+}
+
+/// What bash makes of lines: the words of each, as arguments of one command.
+fn words_of_bash(lines: &[String]) -> Vec<Vec<String>> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let script = r#"while IFS= read -r -d '' line; do eval "printf '%s\0' $line" 2>/dev/null </dev/null; printf '\1\0'; done"#;
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new("bash")
+        .args(["--norc", "--noprofile", "-c", script])
+        .current_dir(folder.path())
+        .env_clear()
+        .env("HOME", "/nowhere")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("bash is installed");
+    let mut stdin = child.stdin.take().unwrap();
+    let given: String = lines.iter().map(|line| format!("{line}\0")).collect();
+    let writer = std::thread::spawn(move || stdin.write_all(given.as_bytes()));
+    let output = child.wait_with_output().unwrap().stdout;
+    writer.join().unwrap().unwrap();
+    let output = String::from_utf8_lossy(&output).into_owned();
+    let mut words: Vec<Vec<String>> = output
+        .split("\u{1}\0")
+        .map(|line| line.split_terminator('\0').map(str::to_owned).collect())
+        .collect();
+    words.pop();
+    words
+}
+
+#[test]
+fn a_line_that_is_one_plain_command_has_the_same_words_for_bash() {
+    let plain =
+        |line: &String| command::plain_words(line).filter(|words| words.iter().all(|word| !word.has_home));
+    let lines: Vec<String> = shell_lines().into_iter().filter(|line| plain(line).is_some()).collect();
+    assert!(lines.len() > 500, "{} lines are plain", lines.len());
+    let of_bash = words_of_bash(&lines);
+    assert_eq!(of_bash.len(), lines.len());
+    for (line, words) in lines.iter().zip(of_bash) {
+        let ours: Vec<String> = plain(line).unwrap().into_iter().map(|word| word.text).collect();
+        assert_eq!(ours, words, "{line:?}");
+        let again = command::quote_words(&plain(line).unwrap()).and_then(|line| command::plain_words(&line));
+        assert!(again.is_none_or(|again| again == plain(line).unwrap()), "{line:?} is quoted faithfully");
+    }
 }

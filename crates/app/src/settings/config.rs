@@ -98,6 +98,10 @@ pub struct RetryConfig {
     pub longest_wait_seconds: Option<f64>,
     /// How long an answer may be silent before it counts as broken, in seconds.
     pub silence_seconds: Option<f64>,
+    /// How long an answer may go on without a word of the model, in seconds.
+    pub progress_seconds: Option<f64>,
+    /// The longest time for one answer, in seconds.
+    pub answer_seconds: Option<f64>,
 }
 
 impl RetryConfig {
@@ -112,6 +116,8 @@ impl RetryConfig {
             tries: self.tries.unwrap_or(default.tries).max(1),
             longest_wait: seconds(self.longest_wait_seconds, default.longest_wait),
             silence: seconds(self.silence_seconds, default.silence),
+            progress: seconds(self.progress_seconds, default.progress),
+            longest_answer: seconds(self.answer_seconds, default.longest_answer),
             ..default
         }
     }
@@ -149,6 +155,8 @@ impl Config {
                 tries: above.retry.tries.or(below.retry.tries),
                 longest_wait_seconds: above.retry.longest_wait_seconds.or(below.retry.longest_wait_seconds),
                 silence_seconds: above.retry.silence_seconds.or(below.retry.silence_seconds),
+                progress_seconds: above.retry.progress_seconds.or(below.retry.progress_seconds),
+                answer_seconds: above.retry.answer_seconds.or(below.retry.answer_seconds),
             },
         }
     }

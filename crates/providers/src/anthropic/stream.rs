@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{report, usage};
+use crate::limits::{MAX_PARTS, too_long};
 use crate::stream::json::{self, Str, or_empty, parse_arguments};
 use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
@@ -230,6 +231,9 @@ impl AnswerDecoder {
     ) -> Result<(), StreamError> {
         if self.open_blocks.contains_key(&index) {
             return Ok(()); // a duplicate event
+        }
+        if self.open_blocks.len() == MAX_PARTS {
+            return Err(too_long(MAX_PARTS, "open blocks"));
         }
         let open = match &*block.r#type {
             "text" => {

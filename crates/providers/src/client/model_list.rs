@@ -12,6 +12,10 @@ use crate::{HttpMethod, HttpRequest, ProviderError};
 /// At most this many pages are read: a server that always names a next one must not keep us.
 const MAX_PAGES: usize = 50;
 
+/// The most models that a list may have, and the longest id in bytes. Aggregators list hundreds.
+const MAX_MODELS: usize = 20_000;
+const MAX_ID_BYTES: usize = 256;
+
 /// Statuses of servers that do not know the list's address.
 const WITHOUT_LIST: [u16; 3] = [404, 405, 501];
 
@@ -57,12 +61,13 @@ impl Client {
             })?;
             let listed = serde_json::from_slice(&body).ok().and_then(|body| codec.parse_model_list(&body));
             let listed = listed.ok_or(ModelListError::Malformed { url })?;
-            ids.extend(listed.ids);
-            page = listed.next_page;
-            if page.is_none() {
+            ids.extend(listed.ids.into_iter().filter(|id| id.len() <= MAX_ID_BYTES));
+            page = listed.next_page.filter(|page| page.len() <= MAX_ID_BYTES);
+            if page.is_none() || ids.len() > MAX_MODELS {
                 break;
             }
         }
+        ids.truncate(MAX_MODELS);
         ids.sort();
         ids.dedup();
         Ok(ids)

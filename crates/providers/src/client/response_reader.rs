@@ -1,18 +1,25 @@
 //! [`ResponseReader`]: sends one request and decodes its response, chunk by chunk.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use futures_util::StreamExt;
 use hardpan_models::Protocol;
-use std::time::Duration;
+use tokio::time::Instant;
 use tracing::debug;
 
-use super::{AttemptRequest, Client, ClientEvent, ClientNotice};
+use super::{AttemptRequest, Client, ClientEvent, ClientNotice, RetryPolicy};
+use crate::limits::{self, MAX_BODY_BYTES, MAX_ERROR_BYTES};
 use crate::{
     AnswerEvent, ByteStream, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
     StreamDecoder, decode_answer_body,
 };
 
-/// At most this many bytes of an error body are read.
-const MAX_ERROR_BYTES: usize = 1 << 20;
+/// How long the body of an error, or a page of a list of models, may take.
+const LONGEST_SMALL_BODY: Duration = Duration::from_secs(60);
+
+/// At most this many bytes are decoded at once, so that their events stay few.
+const MAX_SLICE: usize = 16 << 10;
 
 /// The response to one attempt. Until the model has said something, events are held back, so that a
 /// retry leaves no trace.
@@ -38,14 +45,14 @@ impl ResponseReader {
         debug!(status = response.status, "answered");
         let protocol = attempt.profile.protocol;
         if !(200..300).contains(&response.status) {
-            return Err(read_error(protocol, response, silence).await);
+            return Err(read_error(protocol, response, &client.retry).await);
         }
         let is_whole =
             response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         Ok(ResponseReader {
             protocol,
             decoder: (!is_whole).then(|| StreamDecoder::new(protocol)),
-            body: ResponseBody { bytes: response.body, silence },
+            body: ResponseBody::new(response.body, &client.retry, client.retry.longest_answer),
             pending: Vec::new(),
             has_content: false,
             is_over: false,
@@ -60,7 +67,7 @@ impl ResponseReader {
         }
         let mut batch = Vec::new();
         let Some(decoder) = &mut self.decoder else {
-            let body = self.body.read_all(usize::MAX).await?;
+            let body = self.body.read_whole().await?;
             for event in decode_answer_body(self.protocol, &body) {
                 self.accept(event, &mut batch)?;
             }
@@ -71,6 +78,7 @@ impl ResponseReader {
                 let events = decoder.push(&chunk);
                 let is_over = decoder.is_over();
                 for event in events {
+                    self.body.note_progress(&event);
                     self.accept(event, &mut batch)?;
                 }
                 return if is_over { self.finish(batch).map(Some) } else { Ok(Some(batch)) };
@@ -123,6 +131,8 @@ impl ResponseReader {
             event => ClientEvent::Answer(event),
         };
         if waits {
+            // A later report replaces an earlier one, so a server cannot pile them up.
+            self.pending.retain(|held| !is_replaced(held, &event));
             self.pending.push(event);
             return Ok(());
         }
@@ -152,40 +162,98 @@ pub(super) async fn read_whole(
     let sent = tokio::time::timeout(silence, client.transport.send(request)).await;
     let response = sent.map_err(|_| stall_error(silence))?.map_err(ProviderError::from)?;
     if !(200..300).contains(&response.status) {
-        return Err(read_error(protocol, response, silence).await);
+        return Err(read_error(protocol, response, &client.retry).await);
     }
-    ResponseBody { bytes: response.body, silence }.read_all(usize::MAX).await
+    ResponseBody::new(response.body, &client.retry, LONGEST_SMALL_BODY).read_whole().await
+}
+
+/// Whether a held event says nothing any more once `later` has come.
+fn is_replaced(held: &ClientEvent, later: &ClientEvent) -> bool {
+    let (ClientEvent::Answer(held), ClientEvent::Answer(later)) = (held, later) else { return false };
+    matches!(held, AnswerEvent::Usage(_) | AnswerEvent::CacheDiagnosis(_))
+        && std::mem::discriminant(held) == std::mem::discriminant(later)
 }
 
 /// Reads the body of an error response, as far as it comes, and classifies the error.
-async fn read_error(protocol: Protocol, response: HttpResponse, silence: Duration) -> ProviderError {
+async fn read_error(protocol: Protocol, response: HttpResponse, retry: &RetryPolicy) -> ProviderError {
     let HttpResponse { status, headers, body } = response;
-    let mut body = ResponseBody { bytes: body, silence };
-    let text = body.read_all(MAX_ERROR_BYTES).await.unwrap_or_default();
+    let mut body = ResponseBody::new(body, retry, LONGEST_SMALL_BODY);
+    let mut text = Vec::new();
+    while text.len() < MAX_ERROR_BYTES
+        && let Ok(Some(chunk)) = body.next_chunk().await
+    {
+        text.extend_from_slice(&chunk);
+    }
     let head = HttpResponse { status, headers, body: Box::pin(futures_util::stream::empty()) };
     ProviderError::from_response(protocol, &head, &text)
 }
 
-/// The bytes of a response, with a limit for silence between them.
+/// The bytes of a response, with limits for the time that they take.
 struct ResponseBody {
     bytes: ByteStream,
+    /// The rest of a chunk that is longer than [`MAX_SLICE`].
+    rest: Bytes,
     silence: Duration,
+    progress: Duration,
+    longest: Duration,
+    opened: Instant,
+    /// When the model last said something.
+    progress_at: Instant,
 }
 
 impl ResponseBody {
-    async fn next_chunk(&mut self) -> Result<Option<bytes::Bytes>, ProviderError> {
-        match tokio::time::timeout(self.silence, self.bytes.next()).await {
-            Err(_) => Err(stall_error(self.silence)),
-            Ok(None) => Ok(None),
-            Ok(Some(chunk)) => Ok(Some(chunk?)),
+    fn new(bytes: ByteStream, retry: &RetryPolicy, longest: Duration) -> Self {
+        let RetryPolicy { silence, progress, .. } = *retry;
+        let (opened, rest) = (Instant::now(), Bytes::new());
+        ResponseBody { bytes, rest, silence, progress, longest, opened, progress_at: opened }
+    }
+
+    /// The model said something, if the event is a piece of content.
+    fn note_progress(&mut self, event: &AnswerEvent) {
+        if limits::is_content(event) {
+            self.progress_at = Instant::now();
         }
     }
 
-    async fn read_all(&mut self, most: usize) -> Result<Vec<u8>, ProviderError> {
+    /// The next bytes, at most [`MAX_SLICE`] of them. `Err` if they take too long.
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, ProviderError> {
+        let now = Instant::now();
+        let left = |since: Instant, limit: Duration| limit.saturating_sub(now.duration_since(since));
+        let too_late = if left(self.opened, self.longest).is_zero() {
+            Some(deadline_error(self.longest))
+        } else if left(self.progress_at, self.progress).is_zero() {
+            Some(progress_error(self.progress))
+        } else {
+            None
+        };
+        if let Some(error) = too_late {
+            return Err(error);
+        }
+        while self.rest.is_empty() {
+            let wait =
+                self.silence.min(left(self.opened, self.longest)).min(left(self.progress_at, self.progress));
+            match tokio::time::timeout(wait, self.bytes.next()).await {
+                Err(_) if wait == self.silence => return Err(stall_error(self.silence)),
+                Err(_) if wait == left(self.opened, self.longest) => {
+                    return Err(deadline_error(self.longest));
+                }
+                Err(_) => return Err(progress_error(self.progress)),
+                Ok(None) => return Ok(None),
+                Ok(Some(chunk)) => self.rest = chunk?,
+            }
+        }
+        let length = self.rest.len().min(MAX_SLICE);
+        Ok(Some(self.rest.split_to(length)))
+    }
+
+    /// All bytes. `Err` if there are more than an answer can have.
+    async fn read_whole(&mut self) -> Result<Vec<u8>, ProviderError> {
         let mut all = Vec::new();
-        while all.len() < most
-            && let Some(chunk) = self.next_chunk().await?
-        {
+        while let Some(chunk) = self.next_chunk().await? {
+            if all.len() + chunk.len() > MAX_BODY_BYTES {
+                let message = format!("it has more than {MAX_BODY_BYTES} bytes");
+                return Err(ProviderError::new(FailureKind::AnswerTooLong, message));
+            }
             all.extend_from_slice(&chunk);
         }
         Ok(all)
@@ -195,4 +263,14 @@ impl ResponseBody {
 fn stall_error(silence: Duration) -> ProviderError {
     let message = format!("no bytes came for {} s", silence.as_secs_f64());
     ProviderError::new(FailureKind::Stalled, message)
+}
+
+fn progress_error(progress: Duration) -> ProviderError {
+    let message = format!("the model said nothing for {} s", progress.as_secs_f64());
+    ProviderError::new(FailureKind::Stalled, message)
+}
+
+fn deadline_error(longest: Duration) -> ProviderError {
+    let message = format!("it took longer than {} s", longest.as_secs_f64());
+    ProviderError::new(FailureKind::AnswerTooLong, message)
 }

@@ -3,10 +3,14 @@
 
 use std::mem;
 
+use crate::limits::too_long;
 use crate::{AnswerEvent, StreamError};
 
 /// The maximum number of calls in one answer. Real answers stay far below.
 const MAX_CALLS: usize = 1024;
+
+/// The most bytes of arguments that are kept for a call before its name has come.
+const MAX_EARLY_BYTES: usize = 4 << 20;
 
 /// A fragment of a call as an OpenAI-compatible server sends it; fields it leaves out are empty.
 #[derive(Debug, Default)]
@@ -67,6 +71,9 @@ impl CallAssembler {
             }
             call.name = piece.name.to_owned();
             call.early_arguments.push_str(piece.arguments);
+            if call.early_arguments.len() > MAX_EARLY_BYTES {
+                return Err(too_long(MAX_EARLY_BYTES, "bytes of arguments without a name"));
+            }
             if !call.name.is_empty() {
                 call.emit_start(index, answer, events);
             }

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use self::payload::{EventPayload, EventType, Item, ItemFields, ItemKind, Part, Response, skip_or_reject};
 use super::{report, usage};
+use crate::limits::{MAX_PARTS, too_long};
 use crate::stream::json::{self, Str, or_empty};
 use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
@@ -65,6 +66,9 @@ enum TextPart {
 
 impl AnswerParser for AnswerDecoder {
     fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
+        if self.items.len() > MAX_PARTS {
+            return Err(too_long(MAX_PARTS, "items"));
+        }
         let event: EventPayload<'_> = match serde_json::from_str(data) {
             Ok(event) => event,
             Err(error) => return skip_or_reject(data, &error),

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::limits::{MAX_ERROR_BYTES, MAX_MESSAGE_CHARS, short_message};
 use crate::{StreamError, StreamErrorKind};
 
 /// A string, borrowed from the input if it has no escapes. A number is taken as its digits: some
@@ -84,10 +85,14 @@ pub fn is_error(raw: &&RawValue) -> bool {
 /// Parses the value of an `error` field, or a whole event that is an error.
 pub fn parse_error(raw: &str) -> StreamError {
     let word = |value: Option<&Value>| match value {
-        Some(Value::String(word)) => Some(word.clone()),
+        Some(Value::String(word)) => Some(short_message(word.clone())),
         Some(Value::Number(number)) => Some(number.to_string()),
         _ => None,
     };
+    // A value of many small ones takes thirty times its bytes.
+    if raw.len() > MAX_ERROR_BYTES {
+        return StreamError::from_provider("error", raw.chars().take(MAX_MESSAGE_CHARS).collect::<String>());
+    }
     match serde_json::from_str(raw) {
         Ok(Value::String(message)) => StreamError::from_provider("error", message),
         Ok(Value::Object(fields)) => {
@@ -98,7 +103,7 @@ pub fn parse_error(raw: &str) -> StreamError {
             let kind = word(fields.get("type")).or_else(|| code.clone()).unwrap_or_else(|| "error".into());
             let kind = StreamErrorKind::Provider(kind);
             let message = word(fields.get("message")).unwrap_or_else(|| raw.to_owned());
-            StreamError { kind, code, message }
+            StreamError { code, ..StreamError::new(kind, message) }
         }
         _ => StreamError::from_provider("error", raw),
     }
