@@ -124,21 +124,21 @@ pub(crate) fn short_message(mut message: String) -> String {
 mod tests {
     use super::*;
 
-    fn count(event: AnswerEvent, times: usize) -> Result<(), StreamError> {
+    fn count(event: &AnswerEvent, times: usize) -> Result<(), StreamError> {
         let mut budget = AnswerBudget::default();
-        (0..times).try_for_each(|_| budget.count(&event))
+        (0..times).try_for_each(|_| budget.count(event))
     }
 
     #[test]
     fn text_arguments_and_parts_have_their_limits() {
         let megabyte = "x".repeat(1 << 20);
-        assert!(count(AnswerEvent::Text(megabyte.clone()), 16).is_ok());
-        let error = count(AnswerEvent::Text(megabyte.clone()), 17).unwrap_err();
+        assert!(count(&AnswerEvent::Text(megabyte.clone()), 16).is_ok());
+        let error = count(&AnswerEvent::Text(megabyte.clone()), 17).unwrap_err();
         assert_eq!(error.to_string(), "answer_too_long: it has more than 16777216 bytes of content");
         let delta = AnswerEvent::CallDelta { index: 0, json: megabyte };
-        assert!(count(delta.clone(), 4).is_ok() && count(delta, 5).is_err());
+        assert!(count(&delta, 4).is_ok() && count(&delta, 5).is_err());
         let start = AnswerEvent::CallStart { index: 0, id: "a".into(), name: "b".into() };
-        assert!(count(start.clone(), MAX_PARTS).is_ok() && count(start, MAX_PARTS + 1).is_err());
+        assert!(count(&start, MAX_PARTS).is_ok() && count(&start, MAX_PARTS + 1).is_err());
     }
 
     #[test]

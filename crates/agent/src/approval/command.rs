@@ -46,8 +46,7 @@ pub fn plain_words(line: &str) -> Option<Vec<Word>> {
             c if is_special(c) => return None,
             c => {
                 let word = word.get_or_insert_with(new);
-                // Also after `=` and `:`, where some shells expand it.
-                word.has_home |= c == '~';
+                word.has_home |= c == '~' && may_begin_home(&word.text);
                 word.text.push(c);
             }
         }
@@ -65,7 +64,7 @@ pub fn quote_words(words: &[Word]) -> Option<String> {
         let text = &word.text;
         let is_bare = !text.is_empty()
             && text.chars().all(|c| !is_special(c) && !matches!(c, ' ' | '\t' | '\'' | '"'))
-            && text.contains('~') == word.has_home;
+            && text.match_indices('~').any(|(at, _)| may_begin_home(&text[..at])) == word.has_home;
         if is_bare {
             Some(text.clone())
         } else if word.has_home {
@@ -80,6 +79,12 @@ pub fn quote_words(words: &[Word]) -> Option<String> {
     };
     let words: Option<Vec<String>> = words.iter().map(quote).collect();
     words.map(|words| words.join(" "))
+}
+
+/// Whether the shell may take a `~` after this part of a word for a home folder. Some do so after
+/// `=` and `:`.
+fn may_begin_home(before: &str) -> bool {
+    before.is_empty() || before.ends_with(['=', ':'])
 }
 
 /// Whether a character means something to a shell outside of quotes. Patterns count, too: they may
