@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hardpan_agent::{AgentError, Conversation, CustomMessage, SessionSwitchKind};
+use hardpan_agent::{AgentError, CustomMessage, SessionSwitchKind};
 use hardpan_context::{AssembleError, Target, fill_template};
 use hardpan_economy::{CostForecast, PlannedAction};
 use hardpan_models::ThinkingSetting;
@@ -15,7 +15,7 @@ use hardpan_workspace as workspace;
 
 use crate::conversation_app::ConversationApp;
 use crate::learned_state::LearnedState;
-use crate::open::{OpenError, send_session_problems};
+use crate::open::{OpenError, resume_conversation, send_session_problems};
 use crate::options::TargetOptions;
 use crate::session_folder::{begin_conversation, fork_conversation};
 use crate::target::{TargetError, apply_learned_factor, resolve_target};
@@ -76,7 +76,14 @@ impl ConversationApp {
     /// thinking budget stay as they are: [`ConversationApp::restore_choices`] takes over those of
     /// the conversation.
     pub async fn resume(&self, summary: &SessionSummary) -> Result<ResumedConversation, ActionError> {
-        let conversation = Conversation::resume(&summary.path, None).map_err(OpenError::from)?;
+        let conversation = resume_conversation(
+            summary,
+            None,
+            &self.store,
+            &self.scope,
+            self.foreign_sessions,
+            &*self.notices,
+        )?;
         send_session_problems(&conversation, &*self.notices);
         let resumed = ResumedConversation {
             messages: conversation.messages.len(),

@@ -14,13 +14,14 @@ use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::NoticeSink;
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::ScratchFolder;
+use crate::session_origin::ForeignSessions;
 use crate::settings::Settings;
 use crate::target::TargetNotices;
 use crate::tool_set::ToolSet;
 use crate::workspace_context::{PinnedContext, WorkspaceContext};
 
 /// The session entry that stores the [`PinnedContext`]. Sessions on disk have this name.
-const PINNED_ENTRY: &str = "hardpan.around";
+pub(crate) const PINNED_ENTRY: &str = "hardpan.around";
 
 /// An agent that is ready to run, with its folder, its settings, its tools and its session store.
 /// [`ConversationApp::open`] makes one.
@@ -46,6 +47,7 @@ pub struct ConversationApp {
     pub(crate) stored_pinned: Mutex<PinnedContext>,
     /// Images that go with the first prompt.
     pub(crate) images: Mutex<Vec<Image>>,
+    pub(crate) foreign_sessions: ForeignSessions,
     /// The temporary folder of a conversation that is not stored, removed on drop.
     pub(crate) _scratch: Option<ScratchFolder>,
 }

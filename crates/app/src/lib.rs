@@ -54,6 +54,7 @@ pub mod provider_route; // chooses the network or the simulator for a request
 pub mod request; // AssembledRequest: a request that is ready to be sent
 pub mod send; // sends one request by itself
 mod session_folder; // where conversations are stored
+mod session_origin; // ForeignSession: a conversation that did not come about here
 pub mod settings; // the user's settings, the project's settings, trust
 pub mod side_requests; // stores the bills of requests outside of conversations, such as commits
 pub mod symbol_map; // the symbol index of a folder, and its map in a prompt

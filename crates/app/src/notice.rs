@@ -80,6 +80,11 @@ pub enum Notice {
         /// The line, and what is wrong with it.
         problem: SessionProblem,
     },
+    /// A conversation from elsewhere names files outside of the workspace, which are not opened.
+    OutsideFilesDropped {
+        /// As the conversation names them.
+        files: Vec<PathBuf>,
+    },
     /// A conversation is continued in another folder than the one it began in.
     OtherFolder {
         /// Where it began.
@@ -203,6 +208,15 @@ impl fmt::Display for Notice {
             }
             Notice::SessionProblem { path, problem: SessionProblem { line, kind } } => {
                 write!(f, "{}:{line}: {kind}", path.display())
+            }
+            Notice::OutsideFilesDropped { files } => {
+                let names: Vec<String> = files.iter().take(5).map(|file| file.display().to_string()).collect();
+                let more = if files.len() > names.len() { ", …" } else { "" };
+                write!(
+                    f,
+                    "this conversation comes from elsewhere, so the files that it had open outside of this folder stay closed: {}{more}",
+                    names.join(", ")
+                )
             }
             Notice::OtherFolder { began_in, folder } => write!(
                 f,

@@ -19,9 +19,14 @@ use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
-use crate::options::{OpenOptions, RequestOptions, SessionChoice, SessionStorage, TargetOptions};
+use crate::options::{
+    OpenOptions, RequestOptions, RequestPurpose, SessionChoice, SessionStorage, TargetOptions,
+};
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation, unstored_conversation};
+use crate::session_origin::{
+    ForeignSession, ForeignSessions, drop_outside_files_of, drop_pinned_outside, foreign_session,
+};
 use crate::settings::{Settings, SettingsError, expand_home};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
@@ -73,6 +78,11 @@ pub enum OpenError {
         "this folder has no conversation to continue; `hardpan sessions --all` lists those of other folders"
     )]
     NothingToContinue,
+    /// The conversation comes from elsewhere, and the user has not said that it may be continued.
+    #[error(
+        "{0}. What it says, somebody else may have written, and the model believes it. If you know it, continue it with --foreign"
+    )]
+    ForeignSession(ForeignSession),
     /// The session file cannot be read.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -102,7 +112,8 @@ impl ConversationApp {
         let root = workspace::find_project_root(&folder);
         let settings = Arc::new(Settings::load(&root, options.user_folders.clone(), &**notices)?);
         let (store, scratch) = open_store(options)?;
-        let conversation = open_conversation(&options.session, &store, &folder, &**notices)?;
+        let workspace_scope = workspace_scope(&root, &folder, &settings);
+        let conversation = open_conversation(options, &store, &workspace_scope, &**notices)?;
         let pinned = restore_pinned(&conversation);
         let expansions = discover_expansions(&root, &settings, &options.reserved_names);
         for problem in &expansions.problems {
@@ -119,7 +130,7 @@ impl ConversationApp {
             options.sandbox_launcher.clone(),
             notices,
         );
-        let scope = scope(&root, &folder, &settings, &tool_set.outputs);
+        let scope = with_outputs(workspace_scope, &tool_set.outputs);
         let reader = FolderReader::new(
             folder.clone(),
             settings.clone(),
@@ -172,6 +183,7 @@ impl ConversationApp {
             target_notices,
             stored_pinned: Mutex::new(pinned),
             images: Mutex::new(images),
+            foreign_sessions: options.foreign_sessions,
             _scratch: scratch,
         })
     }
@@ -192,23 +204,61 @@ fn open_store(options: &OpenOptions) -> Result<(SessionStore, Option<ScratchFold
 }
 
 fn open_conversation(
-    choice: &SessionChoice,
+    options: &OpenOptions,
     store: &SessionStore,
-    folder: &Path,
+    scope: &Scope,
     notices: &dyn NoticeSink,
 ) -> Result<Conversation, OpenError> {
-    let conversation = match (choice, find_session(choice, store, folder)?) {
+    let folder = &scope.folder;
+    let conversation = match (&options.session, find_session(&options.session, store, folder)?) {
         (SessionChoice::Fork { at, .. }, Some(found)) => {
-            fork_conversation(store, folder, &Session::open(&found.path)?, at.as_deref())?
+            let foreign = accept_session(&found, store, scope, options.foreign_sessions)?;
+            let mut session = Session::open(&found.path)?;
+            if foreign.is_some() {
+                drop_outside_files_of(&mut session, scope, notices);
+            }
+            fork_conversation(store, folder, &session, at.as_deref())?
         }
         (SessionChoice::Resume { at, .. }, Some(found)) => {
             send_other_folder(&found, folder, notices);
-            Conversation::resume(&found.path, at.as_deref())?
+            resume_conversation(&found, at.as_deref(), store, scope, options.foreign_sessions, notices)?
         }
-        (_, Some(found)) => Conversation::resume(&found.path, None)?,
+        (_, Some(found)) => {
+            resume_conversation(&found, None, store, scope, options.foreign_sessions, notices)?
+        }
         (_, None) => begin_conversation(store, folder)?,
     };
     send_session_problems(&conversation, notices);
+    Ok(conversation)
+}
+
+/// Where a session comes from, if not from here. Fails unless the user accepts such sessions.
+fn accept_session(
+    found: &SessionSummary,
+    store: &SessionStore,
+    scope: &Scope,
+    accepted: ForeignSessions,
+) -> Result<Option<ForeignSession>, OpenError> {
+    match foreign_session(found, store, &scope.root) {
+        Some(foreign) if accepted == ForeignSessions::Refuse => Err(OpenError::ForeignSession(foreign)),
+        origin => Ok(origin),
+    }
+}
+
+/// Opens a session to continue it. One from elsewhere brings no files from outside of the workspace.
+pub(crate) fn resume_conversation(
+    found: &SessionSummary,
+    at: Option<&str>,
+    store: &SessionStore,
+    scope: &Scope,
+    accepted: ForeignSessions,
+    notices: &dyn NoticeSink,
+) -> Result<Conversation, OpenError> {
+    let foreign = accept_session(found, store, scope, accepted)?;
+    let mut conversation = Conversation::resume(&found.path, at)?;
+    if foreign.is_some() {
+        drop_pinned_outside(&mut conversation, scope, notices);
+    }
     Ok(conversation)
 }
 
@@ -216,9 +266,10 @@ fn open_conversation(
 pub(crate) fn look_at_conversation(
     options: &RequestOptions,
     store: &SessionStore,
-    folder: &Path,
+    scope: &Scope,
     notices: &dyn NoticeSink,
 ) -> Result<Conversation, OpenError> {
+    let folder = &scope.folder;
     let Some(found) = find_session(&options.session, store, folder)? else {
         return unstored_conversation(store, folder, options.purpose);
     };
@@ -226,7 +277,16 @@ pub(crate) fn look_at_conversation(
         SessionChoice::Resume { at, .. } | SessionChoice::Fork { at, .. } => at.as_deref(),
         SessionChoice::New | SessionChoice::Latest => None,
     };
-    let conversation = Conversation::look_at(&found.path, &Session::open(&found.path)?, at)?;
+    // To show it is no harm.
+    let accepted = match options.purpose {
+        RequestPurpose::Show => ForeignSessions::Accept,
+        RequestPurpose::Send => options.foreign_sessions,
+    };
+    let foreign = accept_session(&found, store, scope, accepted)?;
+    let mut conversation = Conversation::look_at(&found.path, &Session::open(&found.path)?, at)?;
+    if foreign.is_some() {
+        drop_pinned_outside(&mut conversation, scope, notices);
+    }
     send_session_problems(&conversation, notices);
     Ok(conversation)
 }
@@ -277,13 +337,17 @@ pub(crate) fn choose_target(
     Ok(target)
 }
 
-/// What the agent may read and write: the workspace, what the settings add, and the outputs of its
-/// own commands.
-pub(crate) fn scope(root: &Path, folder: &Path, settings: &Settings, outputs: &Path) -> Scope {
+/// What the agent may read and write: the workspace and what the settings add.
+pub(crate) fn workspace_scope(root: &Path, folder: &Path, settings: &Settings) -> Scope {
     let mut scope = Scope::new(root, folder);
     scope.readable = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
     scope.readable.extend(settings.user_folders.config.as_ref().map(|config| config.join("skills")));
     scope.hidden = settings.user_folders.private_files();
+    scope
+}
+
+/// The same with the outputs of the agent's own commands.
+pub(crate) fn with_outputs(mut scope: Scope, outputs: &Path) -> Scope {
     scope.readable.push(outputs.to_owned());
     scope
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::approval::ApprovalMode;
 use crate::mentions::PromptSource;
+pub use crate::session_origin::{ForeignSession, ForeignSessions};
 use crate::settings::UserFolders;
 
 /// The model and the layout to use. What is not given comes from the environment, the
@@ -39,6 +40,8 @@ pub struct OpenOptions {
     pub user_folders: UserFolders,
     /// Which conversation.
     pub session: SessionChoice,
+    /// Whether a conversation from elsewhere may be continued.
+    pub foreign_sessions: ForeignSessions,
     /// Whether it is stored.
     pub storage: SessionStorage,
     /// What happens to tool calls that no rule decides.
@@ -65,6 +68,7 @@ impl OpenOptions {
             folder: folder.into(),
             user_folders: UserFolders::from_env(),
             session: SessionChoice::default(),
+            foreign_sessions: ForeignSessions::default(),
             storage: SessionStorage::default(),
             approval: ApprovalMode::default(),
             target: TargetOptions::default(),
@@ -138,6 +142,8 @@ pub struct RequestOptions {
     pub snapshot: Option<PathBuf>,
     /// The conversation that the request goes on with. Its file stays as it is.
     pub session: SessionChoice,
+    /// Whether a request of a conversation from elsewhere may be sent.
+    pub foreign_sessions: ForeignSessions,
     /// The model and the layout.
     pub target: TargetOptions,
     /// The time to put into the request; none for the current time.
@@ -176,6 +182,7 @@ impl RequestOptions {
             images: Vec::new(),
             snapshot: None,
             session: SessionChoice::New,
+            foreign_sessions: ForeignSessions::default(),
             target: TargetOptions::default(),
             now: None,
             fold: false,

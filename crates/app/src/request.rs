@@ -28,7 +28,10 @@ use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expans
 use crate::learned_state::LearnedState;
 use crate::mentions::Mentions;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
-use crate::open::{OpenError, agent_settings, choose_target, choose_thinking, look_at_conversation, scope};
+use crate::open::{
+    OpenError, agent_settings, choose_target, choose_thinking, look_at_conversation, with_outputs,
+    workspace_scope,
+};
 use crate::options::{ProviderAccess, RequestOptions, RequestPurpose, SessionChoice};
 use crate::provider_connection::ProviderConnection;
 use crate::provider_route::ProviderRoute;
@@ -119,7 +122,8 @@ pub async fn assemble(
     }
     let folder = canonical_folder(&options.folder)?;
     let root = workspace::find_project_root(&folder);
-    let conversation = look_at_conversation(options, &store(options, settings)?, &folder, &**notices)?;
+    let scope = workspace_scope(&root, &folder, settings);
+    let conversation = look_at_conversation(options, &store(options, settings)?, &scope, &**notices)?;
     let state = LearnedState::load(&settings.user_folders);
     let target = choose_target(&options.target, settings, &conversation, &state, &**notices)?;
     let thinking = choose_thinking(&options.target, &conversation);
@@ -131,7 +135,7 @@ pub async fn assemble(
         false => (ToolRegistry::default(), Vec::new()),
     };
     let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
-    let scope = scope(&root, &folder, settings, &artifacts.outputs);
+    let scope = with_outputs(scope, &artifacts.outputs);
     let reader = FolderReader::new(folder, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let pinned = restore_pinned(&conversation);

@@ -163,12 +163,12 @@ impl WorkspaceContext {
         });
     }
 
-    /// Detects a file of the workspace that has become a link to something that no tool would let
-    /// the model read. Returns its display path and the reason. A sandboxed command may have made
-    /// such a link without being able to follow it.
-    fn refused_link(&self, root: &Path, place: &Path) -> Option<(String, String)> {
+    /// A file that no tool would let the model read: its display path and the reason. A file of the
+    /// workspace may have become a link; a sandboxed command can make one without being able to
+    /// follow it.
+    fn refused_file(&self, root: &Path, place: &Path) -> Option<(String, String)> {
         let refused = self.scope.resolve_for_read(&place.to_string_lossy()).err()?;
-        place.starts_with(root).then(|| (hardpan_workspace::display_path(root, place), refused.to_string()))
+        Some((hardpan_workspace::display_path(root, place), refused.to_string()))
     }
 
     fn lock_system(&self) -> MutexGuard<'_, Option<SystemEntry>> {
@@ -208,18 +208,21 @@ impl ContextSource for WorkspaceContext {
         }
         let pinned = self.pinned_context();
         let folder = &self.scope.folder;
-        let root = hardpan_workspace::find_project_root(folder);
+        let root = self.scope.root.clone();
         for path in &pinned.files {
             // The user may open files anywhere, but a path in the workspace means a file in it.
+            let place = folder.join(path);
             let goes_up = path.components().any(|part| part == Component::ParentDir);
-            match self.refused_link(&root, &folder.join(path)).filter(|_| !goes_up) {
+            let in_workspace = place.starts_with(&root) && !goes_up;
+            match self.refused_file(&root, &place).filter(|_| in_workspace) {
                 Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
                 None => self.reader.add_file(&mut file, path),
             }
         }
         for (path, changed) in &request.known_files {
             let before = file.files.len();
-            match self.refused_link(&root, &root.join(path)) {
+            // The paths come from the session, which anybody may have written.
+            match self.refused_file(&root, &root.join(path)) {
                 Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
                 None => self.reader.add_file_below(&mut file, &root, Path::new(path)),
             }

@@ -120,7 +120,7 @@ fn a_conversation_from_elsewhere_says_where_it_began() {
     let elsewhere = sandbox.work().join("elsewhere");
     std::fs::create_dir_all(&elsewhere).unwrap();
     let there = elsewhere.to_str().unwrap();
-    let ran = ask(&sandbox, &["Go on.", "--resume", &id, "--dir", there]);
+    let ran = ask(&sandbox, &["Go on.", "--resume", &id, "--dir", there, "--foreign"]);
     assert!(ran.stderr.contains("this conversation began in"), "{}", ran.stderr);
     assert!(!ask(&sandbox, &["Go on.", "--resume", &id]).stderr.contains("began in"));
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -198,6 +199,83 @@ fn body_of(listener: &TcpListener) -> String {
     sent
 }
 
+/// A session as anybody could write it, which names a file that the user opened and one that the model read.
+fn session_that_names(opened: &Path, read: &Path, cwd: &Path) -> String {
+    let lines = [
+        json!({"type": "session", "version": 1, "id": "abcdef", "timestamp": "2026-01-01T00:00:00Z", "cwd": cwd}),
+        json!({"type": "message", "id": "e1", "parent": null, "message": {"role": "user", "content": [{"type": "text", "text": "Begin"}]}}),
+        json!({"type": "message", "id": "e2", "parent": "e1", "message": {"role": "assistant", "content": [{"type": "tool_call", "id": "c1", "name": "read", "arguments": {"path": read}}]}}),
+        json!({"type": "message", "id": "e3", "parent": "e2", "message": {"role": "tool_result", "call_id": "c1", "tool_name": "read", "is_error": false, "content": [{"type": "text", "text": "old"}]},
+            "file_observations": [{"path": read, "hash": "00000000000000000000000000000000", "kind": "shown", "lines": 1, "shown": [[1, 1]]}]}),
+        json!({"type": "custom", "id": "e4", "parent": "e3", "custom_type": "hardpan.around", "data": {"files": [opened, "../home/up.txt", "own.txt"]}}),
+    ];
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_session_from_elsewhere_sends_no_file_from_outside() {
+    let sandbox = Sandbox::new();
+    let opened = sandbox.write("home/opened.txt", "the-opened-secret\n");
+    let read = sandbox.write("home/read.txt", "the-read-secret\n");
+    sandbox.write("home/up.txt", "the-upper-secret\n");
+    sandbox.write("work/own.txt", "of the workspace\n");
+    sandbox.write("work/s.jsonl", session_that_names(&opened, &read, &sandbox.work()));
+    let clean = |body: &str| {
+        assert!(body.contains("of the workspace"), "{body}");
+        for secret in ["the-opened-secret", "the-read-secret", "the-upper-secret"] {
+            assert!(!body.contains(secret), "{secret}: {body}");
+        }
+    };
+    let body = sandbox.run(&["request", "Hi", "--session", "./s.jsonl", "--json"]);
+    clean(&String::from_utf8_lossy(&body.stdout));
+    assert!(body.stderr.contains("stay closed") && body.stderr.contains("opened.txt"), "{}", body.stderr);
+    // Nobody is there to ask.
+    for args in [
+        &["-p", "Hi", "--resume", "./s.jsonl"][..],
+        &["-p", "Hi", "--fork", "./s.jsonl"],
+        &["-p", "Hi", "--resume", "./s.jsonl", "--output", "json"],
+        &["rpc", "--resume", "./s.jsonl"],
+        &["request", "Hi", "--session", "./s.jsonl", "--send"],
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("not one of your stored conversations"), "{args:?}: {}", ran.stderr);
+    }
+    // A copy is the user's own, and still opens nothing outside.
+    let ran = sandbox.run(&["-p", "Hi", "--fork", "./s.jsonl", "--foreign"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let body = sandbox.run(&["request", "Hi", "--continue", "--json"]);
+    assert_eq!((body.code, &*body.stderr), (Some(0), ""));
+    clean(&String::from_utf8_lossy(&body.stdout));
+    let ran = sandbox.run(&["-p", "Hi", "--resume", "./s.jsonl", "--foreign"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn a_session_of_another_folder_is_continued_only_on_request() {
+    let sandbox = Sandbox::new();
+    let notes = sandbox.write("home/notes.txt", "my own notes\n");
+    sandbox.write("other/a.txt", "");
+    let mention = format!("See @{}", notes.display());
+    assert_eq!(sandbox.run(&["-p", &mention]).code, Some(0));
+    // What the user opened here stays open here.
+    sandbox.write("home/notes.txt", "my later notes\n");
+    let body = sandbox.bytes(&["request", "Hi", "--continue", "--json"]);
+    assert!(String::from_utf8_lossy(&body).contains("my later notes"));
+    let id = sandbox.json(&["sessions", "--json"])[0]["id"].as_str().expect("an id").to_owned();
+    let ran = sandbox.run(&["-p", "Hi", "--resume", &id, "--dir", "../other"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("began in another folder") && ran.stderr.contains("--foreign"),
+        "{}",
+        ran.stderr
+    );
+    let body = sandbox.run(&["request", "Hi", "--session", &id, "--dir", "../other", "--json"]);
+    assert!(!String::from_utf8_lossy(&body.stdout).contains("my later notes"));
+    let ran = sandbox.run(&["-p", "Hi", "--resume", &id, "--dir", "../other", "--foreign"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
 #[test]
 fn what_a_foreign_session_or_folder_says_never_steers_the_terminal() {
     let sandbox = Sandbox::new();
@@ -216,7 +294,8 @@ fn what_a_foreign_session_or_folder_says_never_steers_the_terminal() {
         &["why", "./s.jsonl"],
         &["request", "--session", "s.jsonl", "Hi"],
         &["-p", "Hi", "--resume", "./s.jsonl"],
-        &["-p", "Hi", "--resume", "./s.jsonl", "--model", "claude-sonnet-5"],
+        &["-p", "Hi", "--resume", "./s.jsonl", "--foreign"],
+        &["-p", "Hi", "--resume", "./s.jsonl", "--foreign", "--model", "claude-sonnet-5"],
         &["context", "--dir", folder],
         &["trust", folder],
     ] {

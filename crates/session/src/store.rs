@@ -77,6 +77,14 @@ impl SessionStore {
         self.folder.join(format!("{}-{}", slug(&name), &hash[..8]))
     }
 
+    /// Whether a file lies in this store, links followed.
+    pub fn contains(&self, path: &Path) -> bool {
+        match (self.folder.canonicalize(), path.canonicalize()) {
+            (Ok(folder), Ok(path)) => path.starts_with(folder),
+            _ => false,
+        }
+    }
+
     /// Path for a new session.
     pub fn new_path(&self, cwd: &Path, time: Timestamp, id: &str) -> PathBuf {
         let time = time.strftime("%Y%m%dT%H%M%SZ");

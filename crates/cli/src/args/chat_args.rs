@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use hardpan_app::approval::ApprovalMode;
-use hardpan_app::options::{OpenOptions, SessionChoice, SessionStorage};
+use hardpan_app::options::{ForeignSessions, OpenOptions, SessionChoice, SessionStorage};
 use hardpan_sandbox::SandboxLauncher;
 
 use super::TargetArgs;
@@ -46,6 +46,10 @@ pub struct ConversationArgs {
     /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
     #[arg(long, value_name = "ENTRY")]
     pub at: Option<String>,
+    /// With --resume or --fork: continue a conversation of another folder, or of a file that is not
+    /// among your sessions
+    #[arg(long)]
+    pub foreign: bool,
     /// Run every tool without asking. Use it in containers and other places where nothing can be
     /// harmed
     #[arg(long)]
@@ -63,6 +67,7 @@ impl ConversationArgs {
         let args = &self.target_args;
         Ok(OpenOptions {
             session: self.session()?,
+            foreign_sessions: if self.foreign { ForeignSessions::Accept } else { ForeignSessions::Refuse },
             storage: if self.no_session { SessionStorage::Temporary } else { SessionStorage::Stored },
             approval: if self.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser },
             target: args.options(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use hardpan_app::mentions::PromptSource;
-use hardpan_app::options::{RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
+use hardpan_app::options::{ForeignSessions, RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
 use hardpan_context::KeepLevel;
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
@@ -29,6 +29,10 @@ pub struct RequestArgs {
     /// Show the request that would go on with the last conversation of this folder
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["snapshot", "session"])]
     pub last: bool,
+    /// With --session and --send: send it even if the conversation is of another folder, or of a file
+    /// that is not among your sessions
+    #[arg(long)]
+    pub foreign: bool,
     #[command(flatten)]
     pub target_args: TargetArgs,
     /// Time to put into the request, such as 2026-02-19T14:00:00Z [default: now]
@@ -57,6 +61,7 @@ impl RequestArgs {
             images: args.image.clone(),
             snapshot: self.snapshot.clone(),
             session: self.session_choice(),
+            foreign_sessions: if self.foreign { ForeignSessions::Accept } else { ForeignSessions::Refuse },
             target: args.options(),
             now: self.now.as_deref().map(parse_time).transpose()?,
             fold: self.fold,

@@ -12,7 +12,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
 use hardpan_app::mentions::PromptSource;
-use hardpan_app::{Attachments, ConversationApp, FaceHooks};
+use hardpan_app::options::{ForeignSessions, OpenOptions};
+use hardpan_app::{Attachments, ConversationApp, FaceHooks, OpenError};
 use hardpan_prompt::{AgentMessage, MessageBody};
 use tokio::sync::mpsc;
 
@@ -25,6 +26,7 @@ use super::{display, screen};
 use crate::args::ChatArgs;
 use crate::command_setup::StderrNotices;
 use crate::output::{OutputFormat, dollars, safe, safe_lines};
+use crate::trust;
 
 /// Prints a message for the user, wrapped to the terminal.
 macro_rules! notice {
@@ -46,13 +48,31 @@ enum IdleCtrlC {
     Leave,
 }
 
+/// Opens the conversation; asks first if it comes from elsewhere.
+fn open_or_ask(mut options: OpenOptions, face: &FaceHooks) -> Result<ConversationApp> {
+    match ConversationApp::open(&options, face) {
+        Err(OpenError::ForeignSession(origin)) if trust::can_ask() => {
+            let origin = safe(&origin.to_string());
+            note!(
+                "hardpan: {origin}. What it says, somebody else may have written, and the model believes it."
+            );
+            if !trust::confirm("Continue it here?")? {
+                return Err(ExitError { code: 130, message: "nothing was opened".into() }.into());
+            }
+            options.foreign_sessions = ForeignSessions::Accept;
+            Ok(ConversationApp::open(&options, face)?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
 /// Runs the session until the user leaves.
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (asker, mut questions) = TerminalPrompter::new();
     let face = FaceHooks { prompter: Some(Arc::new(asker)), notices: StderrNotices::shared() };
     let options = flags.conversation.options()?;
-    crate::trust::review_changes(&options.folder)?;
-    let app = Arc::new(ConversationApp::open(&options, &face)?);
+    trust::review_changes(&options.folder)?;
+    let app = Arc::new(open_or_ask(options, &face)?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
     let output = EventOutput::start(&app, flags.output, true);
