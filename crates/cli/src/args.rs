@@ -51,8 +51,18 @@ pub struct Args {
 impl Args {
     /// Parses the process's arguments. Prints mistakes and exits with code 2.
     pub fn read() -> Self {
-        Args::try_parse().unwrap_or_else(|error| with_hint(error).exit())
+        Args::try_parse().unwrap_or_else(|error| exit_with(&with_hint(error)))
     }
+}
+
+/// Prints help or an error, and ends. An error quotes arguments, which may be anything.
+fn exit_with(error: &clap::Error) -> ! {
+    let quotes_controls = error.to_string().contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'));
+    if !error.use_stderr() || !quotes_controls {
+        error.exit();
+    }
+    note_inline!("{error}");
+    std::process::exit(error.exit_code());
 }
 
 /// Suggests `-p` where somebody typed a prompt in the place of a command.

@@ -53,7 +53,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
         note!("wrote {}", safe(&path.display().to_string()));
     }
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&Report::from_audits(&audits))? + "\n")?);
+        return output::print_json(&Report::from_audits(&audits));
     }
     Ok(output::print(safe_lines(&report::summary(&audits, args.top)))?)
 }
@@ -158,13 +158,13 @@ struct Progress {
 impl Progress {
     fn show(&mut self, number: usize) {
         if self.shown {
-            note_inline!("\r{number} of {} sessions\u{1b}[K", self.all);
+            progress!("\r{number} of {} sessions\u{1b}[K", self.all);
         }
     }
 
     fn clear(&mut self) {
         if self.shown {
-            note_inline!("\r\u{1b}[K");
+            progress!("\r\u{1b}[K");
         }
     }
 }

@@ -58,9 +58,9 @@ impl NoticeSink for StderrNotices {
         }
         match progress {
             IndexProgress::Indexed { done, total } => {
-                note_inline!("\rindexing {} of {} files", thousands(done), thousands(total));
+                progress!("\rindexing {} of {} files", thousands(done), thousands(total));
             }
-            IndexProgress::Finished => note_inline!("\r\x1b[K"),
+            IndexProgress::Finished => progress!("\r\x1b[K"),
         }
     }
 }

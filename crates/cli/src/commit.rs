@@ -15,7 +15,7 @@ use hardpan_app::settings::Settings;
 
 use crate::chat::ExitError;
 use crate::command_setup::{StderrNotices, load_settings, working_folder};
-use crate::output::{self, dollars, safe, safe_lines, thousands};
+use crate::output::{self, dollars, safe, thousands};
 
 /// Flags of `hardpan commit`.
 #[derive(Debug, clap::Args)]
@@ -144,7 +144,7 @@ fn write_until_interrupted(writer: &mut MessageWriter, staged: &StagedChanges) -
 
 fn show(message: &CommitMessage) -> Result<()> {
     let text = message.to_string();
-    Ok(output::print(if io::stdout().is_terminal() { safe_lines(&text) } else { text })?)
+    Ok(output::print(text)?)
 }
 
 /// Asks the user until they commit or decline.

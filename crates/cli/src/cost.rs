@@ -91,7 +91,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let summary = CostSummary::from_sessions(&sessions);
     let rows = rows(&summary, by);
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&as_json(&summary, by, &rows))? + "\n")?);
+        return output::print_json(&as_json(&summary, by, &rows));
     }
     if summary.ledger.total.requests == 0 {
         let place = if args.all { "" } else { " here" };

@@ -67,7 +67,7 @@ fn list(format: OutputFormat) -> Result<()> {
     let listed: Vec<DocumentSummary> =
         DOCUMENTS.iter().map(|(name, text)| DocumentSummary { name, title: title(text) }).collect();
     if format == OutputFormat::Json {
-        return Ok(output::print(serde_json::to_string_pretty(&listed)? + "\n")?);
+        return output::print_json(&listed);
     }
     let width = DOCUMENTS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines: String =

@@ -33,7 +33,7 @@ pub fn map(
     }
     if format == OutputFormat::Json {
         let wanted = |path: &str| within.is_empty() || within.iter().any(|folder| is_within(path, folder));
-        return Ok(output::print(serde_json::to_string_pretty(&index.report(wanted))? + "\n")?);
+        return output::print_json(&index.report(wanted));
     }
     let counter = TokenCounter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
@@ -78,7 +78,7 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
     let index = load_index(&root);
     let places = index.find_definitions(name);
     if format == OutputFormat::Json {
-        return Ok(output::print(serde_json::to_string_pretty(&places)? + "\n")?);
+        return output::print_json(&places);
     }
     if places.is_empty() {
         let report = index.report(|_| true);

@@ -78,7 +78,7 @@ fn list_models(settings: &Settings, args: &ModelsArgs) -> Result<()> {
     let all = settings.catalogue.models().map(entry).filter(is_wanted);
     let (entries, gone): (Vec<_>, Vec<_>) = all.partition(|entry| args.all || !entry.model.gone);
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&entries)? + "\n")?);
+        return output::print_json(&entries);
     }
     match (entries.len(), gone.len()) {
         (0, 0) => bail!("no model matches; run `hardpan models` to list all"),
@@ -177,7 +177,7 @@ fn list_aliases(settings: &Settings, args: &ModelsArgs) -> Result<()> {
     };
     let entries: Vec<AliasEntry> = aliases(settings).into_iter().filter(is_wanted).collect();
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&entries)? + "\n")?);
+        return output::print_json(&entries);
     }
     if entries.is_empty() {
         bail!("no alias matches; run `hardpan models --aliases` to list all");

@@ -1,12 +1,17 @@
-//! [`print()`] for standard output, `note!` for standard error, [`Table`] for columns, and [`safe`]
-//! for text that must not steer the terminal.
+//! [`print()`] and [`print_json`] for standard output, `note!` for standard error, [`Table`] for
+//! columns, and [`safe`] for text that must not steer the terminal. What others wrote is harmless
+//! whichever of them prints it; only [`print_controls`] and [`write_controls`] write anything else.
 //!
 //! Nothing here panics if the reader is gone, as `println!` and `eprintln!` do; the lints of this
 //! crate forbid those.
 
-use std::io::{self, Write};
+mod escape; // text of others, made harmless
+
+use std::io::{self, IsTerminal, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+pub use self::escape::{FRAME, escape_json, safe, safe_lines, strip_lines, visible};
 
 /// How a command prints its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -30,11 +35,44 @@ impl OutputFormat {
 #[error("cannot write to standard output: {0}")]
 pub struct OutputError(#[from] io::Error);
 
-/// Writes all bytes to standard output and flushes it.
-pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), OutputError> {
+/// Writes text to standard output and flushes it. Control characters of others are made harmless on
+/// a terminal, and left out with their sequences elsewhere; line ends and tabs stay.
+pub fn print(text: impl AsRef<str>) -> Result<(), OutputError> {
+    print_raw(harmless(text.as_ref()).as_bytes())
+}
+
+/// Writes a value to standard output, as JSON in lines for people.
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    Ok(print_raw((escape_json(serde_json::to_string_pretty(value)?) + "\n").as_bytes())?)
+}
+
+/// Writes a line of JSON to standard output.
+pub fn print_json_line(json: impl Into<String>) -> Result<(), OutputError> {
+    print_raw((escape_json(json.into()) + "\n").as_bytes())
+}
+
+/// Writes JSON to standard output exactly as it is, except to a terminal: there it gets escapes.
+pub fn print_exact_json(bytes: &[u8]) -> Result<(), OutputError> {
+    if !io::stdout().is_terminal() {
+        return print_raw(bytes);
+    }
+    print_json_line(String::from_utf8_lossy(bytes))
+}
+
+/// Writes our own control sequences, and text that is harmless already, to standard output.
+pub fn print_controls(text: &str) -> Result<(), OutputError> {
+    print_raw(text.as_bytes())
+}
+
+fn print_raw(bytes: &[u8]) -> Result<(), OutputError> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes.as_ref())?;
+    out.write_all(bytes)?;
     Ok(out.flush()?)
+}
+
+/// The text in the form for standard output.
+fn harmless(text: &str) -> String {
+    if io::stdout().is_terminal() { safe_lines(text) } else { strip_lines(text) }
 }
 
 /// Writes a line for people to standard error. If nobody reads it, it is dropped.
@@ -42,14 +80,26 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::output::write_note(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Like `note!`, without the line end: for questions and for progress.
+/// Like `note!`, without the line end: for questions.
 macro_rules! note_inline {
     ($($text:tt)*) => { $crate::output::write_note(format_args!($($text)*)) };
 }
 
-/// What `note!` calls. The text is one write, so that it does not mix with that of other threads.
+/// Writes a line that the next one replaces to standard error: our own words and numbers alone.
+macro_rules! progress {
+    ($($text:tt)*) => { $crate::output::write_controls(&format!($($text)*)) };
+}
+
+/// What `note!` calls. Control characters are made harmless: much of what people are told quotes
+/// others.
 pub fn write_note(text: std::fmt::Arguments<'_>) {
-    let _ = io::stderr().write_all(text.to_string().as_bytes());
+    write_controls(&safe_lines(&text.to_string()));
+}
+
+/// Writes our own control sequences, and text that is harmless already, to standard error: one write,
+/// so that it does not mix with that of other threads.
+pub fn write_controls(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Whether the error means that the reader of our output went away (`hardpan … | head`), which is
@@ -57,23 +107,6 @@ pub fn write_note(text: std::fmt::Arguments<'_>) {
 pub fn is_output_closed(error: &anyhow::Error) -> bool {
     let broken = |OutputError(error): &OutputError| error.kind() == io::ErrorKind::BrokenPipe;
     error.downcast_ref().is_some_and(broken)
-}
-
-/// Replaces control characters, line ends included, so that foreign text never steers the terminal.
-pub fn safe(text: &str) -> String {
-    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Like [`safe`], but keeps line ends and tabs, which code has.
-pub fn safe_lines(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    text.chars().map(|c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
-}
-
-/// Control characters, and those that change the direction of writing.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A number with separators: `1,234,567`.

@@ -117,7 +117,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
     let (mut rows, mut failed) = (Vec::new(), 0);
     for (number, file) in files.iter().enumerate() {
         if shows_progress {
-            note_inline!("\r{} of {} sessions replayed", number, files.len());
+            progress!("\r{} of {} sessions replayed", number, files.len());
         }
         match replay_file(file, &policies, &catalogue) {
             Ok(row) => rows.push(row),
@@ -128,14 +128,14 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
         }
     }
     if shows_progress {
-        note_inline!("\r\x1b[K");
+        progress!("\r\x1b[K");
     }
     if rows.is_empty() {
         bail!("cannot replay any of the {failed} files");
     }
     if args.json {
         let json = serde_json::json!({ "sessions": rows });
-        return Ok(output::print(serde_json::to_string_pretty(&json)? + "\n")?);
+        return output::print_json(&json);
     }
     Ok(output::print(rows.iter().map(table).collect::<Vec<_>>().join("\n"))?)
 }

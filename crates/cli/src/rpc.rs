@@ -45,7 +45,7 @@ pub struct RpcArgs {
 /// Serves one client until it closes standard input.
 pub fn rpc(args: &RpcArgs) -> Result<()> {
     if args.schema {
-        return Ok(output::print(serde_json::to_string_pretty(&schema::schema())? + "\n")?);
+        return output::print_json(&schema::schema());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One runs the loop; the others keep it going while a handler or a slow reader blocks.

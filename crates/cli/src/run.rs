@@ -1,7 +1,6 @@
 //! [`run`] dispatches to one function per command; [`assemble`] builds the request that several of
 //! them show or send.
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -128,11 +127,11 @@ fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option
             let (provider, addresses) = (&preview.target.provider, request.addresses());
             output::print(views::request(&preview.assembled, &request.breakdown(), provider, &addresses))?;
         }
-        RequestOutput::Body => print_json(body)?,
+        RequestOutput::Body => output::print_exact_json(body)?,
         RequestOutput::Http => {
             let mut text = views::http_head(request.http()).into_bytes();
             text.extend(body);
-            print_json(&text)?;
+            output::print_exact_json(&text)?;
         }
         RequestOutput::Origins => {
             let origins = origins::origins(&request.preview.assembled, &request.addresses());
@@ -141,17 +140,8 @@ fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option
             json.extend(b",\"origins\":");
             json.extend(serde_json::to_vec(&origins)?);
             json.push(b'}');
-            print_json(&json)?;
+            output::print_exact_json(&json)?;
         }
-    }
-    Ok(())
-}
-
-/// Prints the exact bytes; adds a line end only where standard output is a terminal.
-fn print_json(bytes: &[u8]) -> Result<()> {
-    output::print(bytes)?;
-    if std::io::stdout().is_terminal() {
-        output::print("\n")?;
     }
     Ok(())
 }
@@ -160,7 +150,7 @@ fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
     let request = assemble(request_args, &load_settings_for(request_args)?)?;
     let breakdown = request.breakdown();
     if json {
-        return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);
+        return output::print_json(&breakdown);
     }
     Ok(output::print(views::context(&breakdown, &request.preview.target.provider))?)
 }
@@ -176,7 +166,7 @@ fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {
         };
         serde_json::to_string_pretty(&file)?
     };
-    Ok(output::print(json + "\n")?)
+    Ok(output::print_json_line(json)?)
 }
 
 fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
@@ -225,7 +215,7 @@ fn providers(json: bool) -> Result<()> {
         });
     }
     if json {
-        return Ok(output::print(serde_json::to_string_pretty(&rows)? + "\n")?);
+        return output::print_json(&rows);
     }
     Ok(output::print(views::providers(&rows))?)
 }

@@ -1,7 +1,5 @@
 //! `hardpan request --send`: sends one request and prints its answer.
 
-use std::io::IsTerminal;
-
 use anyhow::{Context, Result, bail};
 use hardpan_app::request::AssembledRequest;
 use hardpan_app::send::send_request;
@@ -10,7 +8,7 @@ use hardpan_prompt::TokenUsage;
 use hardpan_providers::{Answer, AnswerEvent, ClientEvent, ReportedUsage};
 use serde_json::json;
 
-use crate::output::{self, OutputFormat, dollars, safe, safe_lines, thousands};
+use crate::output::{self, OutputFormat, dollars, safe, thousands};
 
 /// Sends a request and prints its answer.
 pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {
@@ -29,7 +27,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     match format {
         OutputFormat::Text => finish_text(request, &answer),
         OutputFormat::Json => {
-            output::print(serde_json::to_string_pretty(&answer_json(request, &answer, &notices))? + "\n")?;
+            output::print_json(&answer_json(request, &answer, &notices))?;
         }
     }
     Ok(())
@@ -39,10 +37,8 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
 fn show_event(event: ClientEvent, format: OutputFormat, notices: &mut Vec<String>) {
     match event {
         ClientEvent::Answer(AnswerEvent::Text(text)) if format == OutputFormat::Text => {
-            // A pipe gets the exact bytes; a terminal must not be steered by them.
-            let shown = if std::io::stdout().is_terminal() { safe_lines(&text) } else { text };
             // A closed pipe is reported at the end of the answer.
-            let _ = output::print(shown);
+            let _ = output::print(text);
         }
         ClientEvent::Answer(_) => {}
         ClientEvent::Notice(notice) => {

@@ -172,7 +172,7 @@ fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
 fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
     let sessions = store.list(folder_args.folder()?.as_deref());
     if format == OutputFormat::Json {
-        return Ok(output::print(serde_json::to_string_pretty(&sessions)? + "\n")?);
+        return output::print_json(&sessions);
     }
     if sessions.is_empty() {
         let place = if folder_args.all { "" } else { " here" };
@@ -229,7 +229,7 @@ fn search(
 ) -> Result<()> {
     let matches = store.search(folder_args.folder()?.as_deref(), words);
     if format == OutputFormat::Json {
-        return Ok(output::print(serde_json::to_string_pretty(&matches)? + "\n")?);
+        return output::print_json(&matches);
     }
     if matches.is_empty() {
         let (here, wider) = if folder_args.all {
@@ -271,17 +271,9 @@ fn show(summary: &SessionSummary) -> Result<()> {
 fn recall(summary: &SessionSummary, branch: Option<&str>, entry: &str, format: OutputFormat) -> Result<()> {
     let stored = open(summary)?.stored_content(branch, entry)?;
     match format {
-        OutputFormat::Json => Ok(output::print(serde_json::to_string_pretty(&stored)? + "\n")?),
-        OutputFormat::Text => print_foreign(&views::stored_content(&stored)),
+        OutputFormat::Json => output::print_json(&stored),
+        OutputFormat::Text => Ok(output::print(views::stored_content(&stored))?),
     }
-}
-
-/// Prints text that others wrote: byte for byte, but never raw to a terminal.
-fn print_foreign(text: &str) -> Result<()> {
-    if io::stdout().is_terminal() {
-        return Ok(output::print(output::safe_lines(text))?);
-    }
-    Ok(output::print(text)?)
 }
 
 /// The export format for a file's extension; Markdown without a file.
@@ -306,9 +298,15 @@ fn export(
     file: Option<&Path>,
 ) -> Result<()> {
     let text = open(summary)?.export(extent, format)?;
+    // An export is read with other programs: `cat` shows it, a browser, a viewer of JSON.
+    let text = match format {
+        ExportFormat::Jsonl => output::escape_json(text),
+        ExportFormat::Markdown | ExportFormat::Html => output::strip_lines(&text),
+    };
     match file {
         Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
-        None => print_foreign(&text),
+        None if format == ExportFormat::Jsonl => Ok(output::print_controls(&text)?),
+        None => Ok(output::print(text)?),
     }
 }
 

@@ -128,7 +128,7 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
         return print_rules(args.json);
     }
     if args.fields {
-        return Ok(output::print(format!("{:#}\n", known_fields()))?);
+        return output::print_json(&known_fields());
     }
     let mut settings = EngineSettings {
         diagnostics: args.diagnostics_mode(),
@@ -185,7 +185,7 @@ fn known_fields() -> Value {
 fn print_rules(as_json: bool) -> Result<()> {
     if as_json {
         let rules: Vec<Value> = ANTHROPIC_RULES.iter().map(rule_json).collect();
-        return Ok(output::print(format!("{:#}\n", Value::Array(rules)))?);
+        return output::print_json(&Value::Array(rules));
     }
     let mut text = String::new();
     for rule in ANTHROPIC_RULES {

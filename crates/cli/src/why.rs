@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::command_setup::{data_folder, working_folder};
 use crate::cost::read_bills;
-use crate::output::{self, safe, safe_lines, thousands};
+use crate::output::{self, safe, thousands};
 
 /// Flags of `hardpan why`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
     let shown = &losses[first..];
     if args.json {
         let shown: Vec<Value> = shown.iter().map(|(request, verdict)| as_json(request, verdict)).collect();
-        return Ok(output::print(serde_json::to_string_pretty(&shown)? + "\n")?);
+        return output::print_json(&shown);
     }
     if shown.is_empty() {
         note!("no losses in the {requests} requests of {}: nothing was paid twice", safe(&summary.id));
@@ -61,7 +61,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
     for (request, verdict) in shown {
         let time = request.started.strftime("%Y-%m-%d %H:%M:%S UTC");
         let text = format!("{time}  {}/{}\n{}\n", request.provider, request.model, explain_verdict(verdict));
-        output::print(safe_lines(&text))?;
+        output::print(&text)?;
     }
     if first > 0 {
         note!("{first} earlier losses: --all shows them");

@@ -69,7 +69,8 @@ fn a_message_is_recalled_by_its_id_on_its_branch() {
     let sandbox = Sandbox::new();
     add(&sandbox, "5d41402abc4b", &branched());
     let exact = format!("The lock file. {EVIL}");
-    assert_eq!(sandbox.text(&["sessions", "recall", "5d4", "c"]), exact, "byte for byte into a pipe");
+    let plain = "The lock file. <script>";
+    assert_eq!(sandbox.text(&["sessions", "recall", "5d4", "c"]), plain, "without control sequences");
     let expected = serde_json::json!({"id": "c", "role": "assistant", "text": exact});
     assert_eq!(sandbox.json(&["sessions", "recall", "5d4", "c", "--json"]), expected);
     assert!(

@@ -401,3 +401,48 @@ fn a_process_that_is_told_to_end_takes_its_commands_along() {
     assert!(rest.contains("interrupted; the session keeps what arrived"), "{rest}");
     assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
 }
+
+#[test]
+fn what_is_allowed_for_longer_is_what_was_seen() {
+    let cli = TestCli::new("");
+    cli.sandbox.write("work/src/a.rs", "kept");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Remove one", "bash wants to run:");
+    terminal.expect("[s] exactly this in this conversation");
+    terminal.say("a", "I have nothing to add.");
+    terminal.expect("> ");
+    let list = fs::read_to_string(cli.sandbox.config().join("allowed")).expect("the list");
+    assert!(list.starts_with("bash(exactly: rm a.tmp)\t"), "{list}");
+    // Longer by a few words, and asked about.
+    terminal.say("Remove more", "bash wants to run:");
+    terminal.say("n", "I have nothing to add.");
+    terminal.expect("> ");
+    assert!(cli.exists("src/a.rs"));
+    // Reading is remembered with other arguments.
+    terminal.say("Look at it", "[s] ls that only reads in this conversation");
+    terminal.say("s", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("Look again", "I have nothing to add.");
+    let screen = terminal.end();
+    assert_eq!(screen.matches("wants to run:").count(), 3, "{screen}");
+}
+
+#[test]
+fn a_question_cannot_be_forged_or_pushed_off_the_screen() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Bury it", "┃ bash wants to run:");
+    terminal.expect("(50 lines, ");
+    terminal.expect("touch buried");
+    terminal.expect("blank lines›");
+    terminal.expect("␛[2J‹U+2503›   command: ls");
+    terminal.expect("┃ bash: touch buried (50 lines");
+    terminal.expect("┃ [y]es");
+    terminal.say("n", "I have nothing to add.");
+    let screen = terminal.end();
+    assert_eq!(screen.matches('┃').count(), screen.matches("\n┃ ").count(), "{screen}");
+    assert_eq!(screen.matches("┃ [y]es").count(), 1, "{screen}");
+    assert!(!screen.contains("\u{1b}[2J") && !cli.exists("buried"));
+}

@@ -2,7 +2,6 @@
 //! else on standard error. Also the status line and the HUD after an answer.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::events::{HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate};
@@ -112,11 +111,7 @@ impl PrinterState {
 
     fn print_text(&mut self, text: &str) {
         if self.live && !text.is_empty() {
-            screen::print_answer(&if io::stdout().is_terminal() {
-                safe_lines(text)
-            } else {
-                text.to_owned()
-            });
+            screen::print_answer(text);
         }
     }
 
@@ -216,7 +211,7 @@ fn print_command_output(output: &str) {
     let before = (more > 0).then(|| format!("  … {more} more"));
     let lines: Vec<String> = before.into_iter().chain(output.lines().skip(more).map(line)).collect();
     let lines = lines.join("\n");
-    screen::print_lines(&if screen::is_styled() { format!("\x1b[2m{lines}\x1b[0m") } else { lines });
+    screen::print_dimmed_lines(&lines);
 }
 
 /// A call's argument values on one line; an ellipsis stands for texts of several lines.
@@ -232,7 +227,7 @@ fn arguments_summary(args: &Value) -> String {
 }
 
 /// What a call is about: its path, command, URL or pattern, else its arguments.
-fn call_subject(args: &Value) -> String {
+pub fn call_subject(args: &Value) -> String {
     let named = ["path", "command", "url", "pattern"].into_iter().find_map(|name| args[name].as_str());
     named.map_or_else(|| arguments_summary(args), |subject| first_line(subject).to_owned())
 }
@@ -325,7 +320,7 @@ pub fn print_hud(agent: &Agent, output: OutputFormat) {
         OutputFormat::Text => render_hud(agent).iter().for_each(|hud| screen::print_lines(hud)),
         OutputFormat::Json => {
             let event = with_hud(agent, |hud| serde_json::json!({"type": "hud", "hud": hud.json()}));
-            event.iter().for_each(|event| drop(output::print(format!("{event}\n"))));
+            event.iter().for_each(|event| drop(output::print_json_line(event.to_string())));
         }
     }
 }

@@ -54,7 +54,7 @@ impl JsonPrinter {
         let reader = EventReader::start(&app.agent, move |event| {
             // Cannot fail: all keys are strings.
             let Ok(line) = serde_json::to_string(&event) else { return };
-            if let Err(error) = output::print(line + "\n") {
+            if let Err(error) = output::print_json_line(line) {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         });

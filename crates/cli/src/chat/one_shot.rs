@@ -217,11 +217,10 @@ fn finish_command(
             if let Some(why) = &failed {
                 event["error"] = why.to_string().into();
             }
-            output::print(format!("{event}\n"))?;
+            output::print_json_line(event.to_string())?;
         }
         (OutputFormat::Text, Some(said)) => {
-            let terminal = io::stdout().is_terminal();
-            output::print(if terminal { output::safe_lines(&said) } else { said } + "\n")?;
+            output::print(said + "\n")?;
         }
         (OutputFormat::Text, None) => {}
     }

@@ -164,19 +164,35 @@ fn read_keys(lines: &UnboundedSender<String>) {
     }
 }
 
-/// Prints whole lines on standard error, above the input line. The caller has passed the text
-/// through [`output::safe_lines`].
+/// Prints whole lines on standard error, above the input line. Control characters are made harmless.
 pub fn print_lines(text: &str) {
+    print_controls(&output::safe_lines(text));
+}
+
+/// The same, dimmed where the terminal can.
+pub fn print_dimmed_lines(text: &str) {
+    let text = output::safe_lines(text);
+    print_controls(&if is_styled() { format!("\x1b[2m{text}\x1b[0m") } else { text });
+}
+
+/// Prints a question on standard error: lines that nobody else can print, because they begin with
+/// [`output::FRAME`].
+pub fn print_question(text: &str) {
+    print_controls(text);
+}
+
+fn print_controls(text: &str) {
     let mut screen = lock();
     let before = screen.erase() + if screen.column > 0 { "\n" } else { "" };
     screen.column = 0;
     write_stdout(&before);
-    note!("{}", text.strip_suffix('\n').unwrap_or(text));
+    output::write_controls(&format!("{}\n", text.strip_suffix('\n').unwrap_or(text)));
     write_stdout(&screen.draw());
 }
 
-/// Prints more of an answer on standard output. The caller has made the text safe.
+/// Prints more of an answer on standard output. Control characters are made harmless.
 pub fn print_answer(text: &str) {
+    let text = &output::safe_lines(text);
     let mut screen = lock();
     let erased = screen.erase();
     screen.column = text.chars().fold(screen.column, |column, c| match c {
@@ -302,7 +318,7 @@ fn is_dumb() -> bool {
 }
 
 /// Columns and rows of the terminal.
-fn screen_size() -> (usize, usize) {
+pub fn screen_size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
     let (width, height) =
         size.map_or((crate::views::width(), 24), |(width, height)| (width.0.into(), height.0.into()));
@@ -311,7 +327,7 @@ fn screen_size() -> (usize, usize) {
 
 fn write_stdout(text: &str) {
     if !text.is_empty() {
-        let _ = output::print(text);
+        let _ = output::print_controls(text);
     }
 }
 

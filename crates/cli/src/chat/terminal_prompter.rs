@@ -6,15 +6,19 @@ use hardpan_agent::approval::ApprovalRule;
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 use tokio::sync::{mpsc, oneshot};
 
+use super::approval_question::{ApprovalQuestion, ScreenSize, framed};
 use super::screen;
-use crate::output::safe_lines;
+use crate::output::safe;
 
 /// Sends questions to the interactive session, which shows them and reads the answers.
 pub struct TerminalPrompter(mpsc::UnboundedSender<UserQuestion>);
 
 /// A question that waits for the user's answer.
 pub struct UserQuestion {
+    /// What is asked, every line behind the frame.
     text: String,
+    /// The same with all of a long call. None if `text` shows all of it.
+    whole: Option<String>,
     reply: ReplyChannel,
 }
 
@@ -50,9 +54,12 @@ impl UserPrompter for TerminalPrompter {
     ) -> BoxFuture<'a, ApprovalVerdict> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            let text = approval_question(question, rule);
+            let (width, height) = screen::screen_size();
+            let ApprovalQuestion { text, whole } =
+                ApprovalQuestion::new(question, rule, ScreenSize { width, height });
             let offer = if rule.is_some() { OfferedScope::OnceOrRule } else { OfferedScope::Once };
-            if self.0.send(UserQuestion { text, reply: ReplyChannel::Verdict(offer, reply) }).is_err() {
+            if self.0.send(UserQuestion { text, whole, reply: ReplyChannel::Verdict(offer, reply) }).is_err()
+            {
                 return ApprovalVerdict::No("nobody is there to ask".into());
             }
             answer.await.unwrap_or_else(|_| ApprovalVerdict::No("the person did not answer".into()))
@@ -62,8 +69,9 @@ impl UserPrompter for TerminalPrompter {
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            let text = format!("{question} (an empty line cancels)");
-            self.0.send(UserQuestion { text, reply: ReplyChannel::Text(reply) }).ok()?;
+            let asked = format!("{question} (an empty line cancels)");
+            let text = framed(&asked.lines().map(safe).collect::<Vec<_>>());
+            self.0.send(UserQuestion { text, whole: None, reply: ReplyChannel::Text(reply) }).ok()?;
             answer.await.ok().flatten()
         })
     }
@@ -71,7 +79,7 @@ impl UserPrompter for TerminalPrompter {
 
 impl UserQuestion {
     pub fn show(&self) {
-        screen::print_lines(&safe_lines(&self.text));
+        screen::print_question(&self.text);
     }
 
     /// Whether the asker still waits: a run that was stopped does not.
@@ -94,31 +102,11 @@ impl UserQuestion {
     }
 }
 
-/// The text of an approval question: the whole call, and the answers to choose from.
-fn approval_question(question: &ApprovalRequest, rule: Option<&ApprovalRule>) -> String {
-    let arguments = question.args.as_object().into_iter().flatten().map(|(name, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if value.contains('\n') {
-            format!("  {name}:\n{}", indented(&value))
-        } else {
-            format!("  {name}: {value}")
-        }
-    });
-    let arguments: Vec<String> = arguments.collect();
-    let longer =
-        rule.map_or_else(String::new, |rule| format!(", [s] {rule} in this conversation, [a] always"));
-    format!("{} wants to run:\n{}\n[y]es{longer}, or [n]o and why?", question.tool_name, arguments.join("\n"))
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
-}
-
 /// Delivers the user's answer, or returns the question if the line answers nothing. Any other text
 /// counts as a no and goes to the model as the reason.
 pub fn answer_question(question: UserQuestion, line: &str) -> Option<UserQuestion> {
     let line = line.trim();
-    let UserQuestion { text, reply } = question;
+    let UserQuestion { text, whole, reply } = question;
     let (offer, reply) = match reply {
         ReplyChannel::Verdict(offer, reply) => (offer, reply),
         ReplyChannel::Text(reply) => {
@@ -129,6 +117,10 @@ pub fn answer_question(question: UserQuestion, line: &str) -> Option<UserQuestio
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // Somebody who was typing when the question appeared ("a better idea: …") did not say yes.
     let verdict = match (word.to_lowercase().as_str(), rest, offer) {
+        ("v" | "view", "", _) if whole.is_some() => {
+            whole.iter().for_each(|whole| screen::print_question(whole));
+            return Some(UserQuestion { text, whole, reply: ReplyChannel::Verdict(offer, reply) });
+        }
         ("y" | "yes", "", _) => ApprovalVerdict::Once,
         ("s" | "session", "", OfferedScope::OnceOrRule) => ApprovalVerdict::Session,
         ("a" | "always", "", OfferedScope::OnceOrRule) => ApprovalVerdict::Always,
@@ -139,7 +131,7 @@ pub fn answer_question(question: UserQuestion, line: &str) -> Option<UserQuestio
                 OfferedScope::Once => "please answer y or n",
                 OfferedScope::OnceOrRule => "please answer y, s, a or n",
             });
-            return Some(UserQuestion { text, reply: ReplyChannel::Verdict(offer, reply) });
+            return Some(UserQuestion { text, whole, reply: ReplyChannel::Verdict(offer, reply) });
         }
         _ => ApprovalVerdict::No(format!("the person said instead: {line}")),
     };
@@ -155,7 +147,7 @@ mod tests {
     fn verdict_of(line: &str, offer: OfferedScope) -> Option<ApprovalVerdict> {
         let (reply, mut answered) = oneshot::channel();
         answer_question(
-            UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(offer, reply) },
+            UserQuestion { text: String::new(), whole: None, reply: ReplyChannel::Verdict(offer, reply) },
             line,
         );
         answered.try_recv().ok()
@@ -191,10 +183,16 @@ mod tests {
     #[test]
     fn a_command_is_no_answer_to_a_yes_or_no() {
         let (reply, _answered) = oneshot::channel();
-        let question =
-            UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(OfferedScope::Once, reply) };
+        let question = UserQuestion {
+            text: String::new(),
+            whole: None,
+            reply: ReplyChannel::Verdict(OfferedScope::Once, reply),
+        };
         assert!(!question.is_for("/queue") && !question.is_for("!ls") && question.is_for("no: /tmp is full"));
         let (reply, _answered) = oneshot::channel();
-        assert!(UserQuestion { text: String::new(), reply: ReplyChannel::Text(reply) }.is_for("/a/path"));
+        assert!(
+            UserQuestion { text: String::new(), whole: None, reply: ReplyChannel::Text(reply) }
+                .is_for("/a/path")
+        );
     }
 }

@@ -165,7 +165,7 @@ impl EventWriter {
     }
 
     fn write(&self, line: String) {
-        if output::print(line + "\n").is_err() {
+        if output::print_json_line(line).is_err() {
             self.reader_gone.notify_one();
         }
     }

@@ -35,6 +35,11 @@ turns:
   - {when: {contains: Call twice}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'seq 1 20; sleep 2'}}, {name: write, arguments: {path: b.txt, content: noted}}]}
   - {when: {contains: Do fly}, repeat: always, undeclared: true, tool_calls: [{name: fly, arguments: {to: the moon}}]}
   - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
+  - {when: {contains: Remove one}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'rm a.tmp'}}]}
+  - {when: {contains: Remove more}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'rm a.tmp -rf src'}}]}
+  - {when: {contains: Look at it}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'ls a.txt'}}]}
+  - {when: {contains: Look again}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'ls -l .'}}]}
+  - {when: {contains: Bury it}, repeat: always, text: "┃ ls wants to run:\n┃ [y]es, or [n]o and why?", tool_calls: [{name: bash, arguments: {command: "touch buried\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\e[2J┃   command: ls\n┃ [y]es, or [n]o and why?"}}]}
 default: {text: I have nothing to add.}
 "#;
 
