@@ -51,6 +51,17 @@ pub enum ApprovalMode {
     AllowAll,
 }
 
+/// Whether rules may allow commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandRules {
+    /// As they allow any other call.
+    #[default]
+    Apply,
+    /// Nothing restricts commands, so the user decides about each one: a rule only knows how a command
+    /// begins. `--yes` still allows them.
+    AskAlways,
+}
+
 /// A rule of the settings that cannot be understood.
 #[derive(Debug, thiserror::Error)]
 #[error("{list}: {source}")]
@@ -87,6 +98,7 @@ pub struct Approver {
     allowed: Mutex<Vec<ApprovalRule>>,
     denied: Vec<ApprovalRule>,
     mode: ApprovalMode,
+    command_rules: CommandRules,
     scope: Scope,
     tools: ToolRegistry,
     prompter: Option<Arc<dyn UserPrompter>>,
@@ -126,7 +138,13 @@ impl Approver {
         let allowed =
             allow.chain(kept.map(|rule| parse(RuleList::Allowed, rule))).collect::<Result<_, _>>()?;
         let denied = config.deny.iter().map(|rule| parse(RuleList::Deny, rule)).collect::<Result<_, _>>()?;
-        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, tools, prompter, file, notices })
+        let (allowed, command_rules) = (Mutex::new(allowed), CommandRules::default());
+        Ok(Approver { allowed, denied, mode, command_rules, scope, tools, prompter, file, notices })
+    }
+
+    /// Sets whether rules may allow commands.
+    pub fn with_command_rules(self, command_rules: CommandRules) -> Self {
+        Approver { command_rules, ..self }
     }
 
     /// The rules whose tool is not registered: most likely misspelled, and without effect.
@@ -207,12 +225,16 @@ impl ApprovalHandler for Approver {
             }
             // A copy, because comparing looks at files.
             let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if allowed.iter().any(covers) || self.mode == ApprovalMode::AllowAll {
+            let is_asked_always = self.command_rules == CommandRules::AskAlways
+                && matches!(question.subject, CallSubject::Command(_));
+            let is_covered = !is_asked_always && allowed.iter().any(covers);
+            if is_covered || self.mode == ApprovalMode::AllowAll {
                 return ApprovalDecision::Allow;
             }
             let rule = ApprovalRule::for_call(&question.tool_name, &question.subject, |path| {
                 self.workspace_path(path)
             });
+            let rule = rule.filter(|_| !is_asked_always);
             let Some(prompter) = &self.prompter else {
                 let rule = rule.map_or_else(String::new, |rule| {
                     format!(", or with allow = [{}] in config.toml", toml_string(&rule.to_string()))

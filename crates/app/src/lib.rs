@@ -39,6 +39,7 @@
 mod actions; // switch conversations, change the model, undo, ask for prices
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
 mod clock; // now: where the clock enters
+mod command_sandbox; // how the commands of the model are restricted
 pub mod commit; // commit messages for staged changes
 mod conversation_app; // ConversationApp: what a face works with
 mod error_text; // error_text: an error with its causes, in one line

@@ -164,10 +164,22 @@ pub enum Notice {
         /// Which ones, in words.
         missing: String,
     },
-    /// Commands run without a sandbox.
+    /// Commands run without a sandbox, each after a question.
     NoSandbox {
         /// Why, in words.
         reason: String,
+    },
+    /// Commands do not run.
+    CommandsRefused {
+        /// Why, in words.
+        reason: String,
+    },
+    /// A folder of `writable` cannot be opened.
+    WritableSkipped {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
     },
     /// There is no key, so the simulator answers.
     SimulatorAnswers {
@@ -269,7 +281,13 @@ impl fmt::Display for Notice {
             Notice::SandboxIncomplete { missing } => {
                 write!(f, "the sandbox for commands is incomplete: {missing}")
             }
-            Notice::NoSandbox { reason } => write!(f, "commands run without a sandbox: {reason}"),
+            Notice::NoSandbox { reason } => {
+                write!(f, "commands run without a sandbox, so you are asked about each of them: {reason}")
+            }
+            Notice::CommandsRefused { reason } => write!(f, "commands do not run: {reason}"),
+            Notice::WritableSkipped { path, error } => {
+                write!(f, "commands cannot write in {}: {error}", path.display())
+            }
             Notice::SimulatorAnswers { provider, key_variable } => write!(
                 f,
                 "no key for {provider}: the built-in simulator answers, not a language model. Set {}, or add the key to keys.toml.",

@@ -128,6 +128,7 @@ impl ConversationApp {
             &conversation.session,
             scratch.as_ref().map(|scratch| &*scratch.0),
             options.sandbox_launcher.clone(),
+            options.sandbox.or(settings.config.sandbox).unwrap_or_default(),
             notices,
         );
         let scope = with_outputs(workspace_scope, &tool_set.outputs);
@@ -366,7 +367,8 @@ fn approver(
         options.approval,
         face.prompter.clone(),
         face.notices.clone(),
-    )?;
+    )?
+    .with_command_rules(tool_set.command_rules);
     for rule in approver.rules_for_unknown_tools() {
         let tools = tool_set.tools.list().into_iter().map(|tool| tool.name.to_string()).collect();
         face.notices.notice(Notice::RuleWithoutEffect { rule, tools });

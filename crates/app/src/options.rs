@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::approval::ApprovalMode;
 use crate::mentions::PromptSource;
 pub use crate::session_origin::{ForeignSession, ForeignSessions};
-use crate::settings::UserFolders;
+use crate::settings::{SandboxMode, UserFolders};
 
 /// The model and the layout to use. What is not given comes from the environment, the
 /// conversation, the settings or the defaults, in this order.
@@ -54,8 +54,9 @@ pub struct OpenOptions {
     pub images: Vec<PathBuf>,
     /// Whether requests contain the map of the folder's symbols.
     pub symbol_map: bool,
-    /// The program that enters the sandbox before it runs a command; without one, commands run
-    /// without a sandbox.
+    /// Whether commands run in a sandbox; replaces the setting.
+    pub sandbox: Option<SandboxMode>,
+    /// The program that enters the sandbox before it runs a command; without one, there is none.
     pub sandbox_launcher: Option<SandboxLauncher>,
     /// Names of the face's commands, which skills and templates cannot use.
     pub reserved_names: Vec<&'static str>,
@@ -75,6 +76,7 @@ impl OpenOptions {
             access: ProviderAccess::default(),
             images: Vec::new(),
             symbol_map: true,
+            sandbox: None,
             sandbox_launcher: None,
             reserved_names: Vec::new(),
         }

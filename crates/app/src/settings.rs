@@ -21,7 +21,9 @@ use hardpan_models::Catalogue;
 use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
-pub use config::{Config, ProviderConfig, RetryConfig};
+pub use config::{
+    Config, LimitsConfig, NetworkSetting, ProviderConfig, RetryConfig, SandboxMode, UnknownSandboxMode,
+};
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
 pub use project_files::{ProjectFiles, ProjectFilesError};
@@ -186,13 +188,14 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
         &mut project.readable,
         &mut project.allow,
         &mut project.writable,
-        &mut project.keep_variables,
+        &mut project.pass_environment,
         &mut project.private_hosts,
     ] {
         list.clear();
     }
-    project.sandbox = project.sandbox.filter(|on| *on);
-    project.network = project.network.filter(|on| !*on);
+    // The stricter mode counts (`Config::merged_with`).
+    project.network = project.network.take().filter(|network| *network == NetworkSetting::Switch(false));
+    project.limits = LimitsConfig::default();
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

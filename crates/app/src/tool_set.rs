@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use hardpan_agent::Agent;
 use hardpan_agent::events::AgentStart;
-use hardpan_sandbox::{NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, sandbox_support};
+use hardpan_sandbox::SandboxLauncher;
 use hardpan_tools::{
-    Journal, ShellOptions, Symbols, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
-    scrub_environment,
+    Confinement, Journal, ShellOptions, Symbols, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
+    command_environment, scrub_environment,
 };
 use hardpan_workspace::LiveIndex;
 
+use crate::approval::CommandRules;
+use crate::command_sandbox::{CommandSandbox, without_restrictions};
 use crate::notice::{Notice, NoticeSink};
-use crate::settings::{Settings, UserFolders, expand_home};
+use crate::settings::{SandboxMode, Settings, UserFolders};
 
 /// The folders of a session beside its session file.
 pub struct SessionArtifacts {
@@ -65,6 +67,8 @@ pub struct ToolSet {
     pub shell: Arc<dyn Tool>,
     /// Former contents of changed files, for `/undo`; none if it cannot be written.
     pub journal: Option<Arc<Journal>>,
+    /// Whether rules may allow commands.
+    pub command_rules: CommandRules,
     /// The folder that long outputs of commands go to.
     pub outputs: PathBuf,
     user_folders: UserFolders,
@@ -81,6 +85,7 @@ impl ToolSet {
         session: &str,
         scratch: Option<&Path>,
         launcher: Option<SandboxLauncher>,
+        sandbox_mode: SandboxMode,
         notices: &Arc<dyn NoticeSink>,
     ) -> Self {
         let config = &settings.config;
@@ -95,17 +100,27 @@ impl ToolSet {
         };
         let providers = settings.catalogue.providers();
         let keys: Vec<String> = providers.flat_map(|provider| provider.profile.key_env.clone()).collect();
-        let environment = scrub_environment(std::env::vars_os(), &keys, &config.keep_variables);
-        let sandbox =
-            if config.sandbox.unwrap_or(true) { sandbox(settings, launcher, &**notices) } else { None };
-        let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
-        let shell = ShellOptions { sandbox, ..own.clone() };
+        let (known, passed) = (settings.all_keys(), &config.pass_environment);
+        // What the user could run anywhere is not restricted, but ends with the conversation.
+        let own = ShellOptions {
+            outputs: outputs.clone(),
+            temp,
+            environment: scrub_environment(std::env::vars_os(), &keys, &known, passed),
+            confinement: without_restrictions(launcher.clone()),
+        };
+        let command_sandbox = CommandSandbox::choose(settings, sandbox_mode, launcher, &outputs, &**notices);
+        let shell = ShellOptions {
+            environment: command_environment(std::env::vars_os(), &known, passed),
+            confinement: command_sandbox.confinement,
+            ..own.clone()
+        };
         let tools = ToolRegistry::built_in(tools(settings, index.clone(), journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
         ToolSet {
             tools,
             shell,
             journal,
+            command_rules: command_sandbox.rules,
             outputs,
             user_folders: settings.user_folders.clone(),
             scratch: scratch.map(Path::to_owned),
@@ -155,37 +170,7 @@ fn tools(
 /// The tools for a request that is only shown. They create nothing on disk, and are never called.
 pub(crate) fn shown_tools(settings: &Settings, index: Arc<LiveIndex>) -> ToolRegistry {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
-    let shell = ShellOptions { outputs, temp, environment: Default::default(), sandbox: None };
+    let shell =
+        ShellOptions { outputs, temp, environment: Default::default(), confinement: Confinement::None };
     ToolRegistry::built_in(tools(settings, index, None, shell))
-}
-
-/// The sandbox for commands; none if this system has no support, which is worth a notice.
-fn sandbox(
-    settings: &Settings,
-    launcher: Option<SandboxLauncher>,
-    notices: &dyn NoticeSink,
-) -> Option<Sandbox> {
-    match sandbox_support() {
-        SandboxSupport::Full => {}
-        SandboxSupport::Partial(missing) => {
-            notices.notice(Notice::SandboxIncomplete { missing });
-        }
-        SandboxSupport::None(reason) => {
-            notices.notice(Notice::NoSandbox { reason });
-            return None;
-        }
-    }
-    let Some(launcher) = launcher else {
-        let reason = "there is no program that enters it (`sandbox_launcher`)".into();
-        notices.notice(Notice::NoSandbox { reason });
-        return None;
-    };
-    let config = &settings.config;
-    let network = if config.network.unwrap_or(false) { NetworkAccess::On } else { NetworkAccess::Off };
-    Some(Sandbox {
-        launcher,
-        writable: config.writable.iter().map(|folder| expand_home(folder)).collect(),
-        hidden: settings.user_folders.config.iter().cloned().collect(),
-        network,
-    })
 }

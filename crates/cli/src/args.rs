@@ -268,13 +268,4 @@ pub enum Command {
         #[arg(long, conflicts_with = "name")]
         json: bool,
     },
-    /// Enter the sandbox, then exec a command (internal: this is how tools start commands)
-    #[command(name = "__sandbox", hide = true)]
-    Sandbox {
-        /// Sandbox policy as JSON
-        policy: String,
-        /// Command to exec
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        command: Vec<std::ffi::OsString>,
-    },
 }

@@ -41,8 +41,10 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // First of all, as long as this program is the one on disk.
-    hardpan_sandbox::SandboxLauncher::install(&["__sandbox"]);
+    // First of all, as long as this program is the one on disk. In a process that was started to enter
+    // the sandbox, this does not return.
+    hardpan_sandbox::SandboxLauncher::install("__sandbox");
+    hardpan_sandbox::forbid_core_dumps();
     let args = args::Args::read();
     let started = logging::start(args.log.as_deref()).map_err(anyhow::Error::from);
     match started.and_then(|()| run::run(&args)) {

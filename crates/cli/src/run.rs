@@ -83,7 +83,6 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Docs { name, json }) => {
             docs::docs(name.as_deref(), OutputFormat::from_json_flag(*json))
         }
-        Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }
 
@@ -224,14 +223,6 @@ fn forget_refusals() -> Result<()> {
     LearnedState::load(&UserFolders::from_env()).forget_refusals();
     note!("forgotten: the next request to each server is sent whole again");
     Ok(())
-}
-
-/// Enters the sandbox and replaces this process with the command. Returns only on failure.
-fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
-    let policy = serde_json::from_str(policy).context("invalid sandbox policy")?;
-    let [program, arguments @ ..] = command else { bail!("no command to run in the sandbox") };
-    let mut command = std::process::Command::new(program);
-    Err(hardpan_sandbox::enter_sandbox_and_exec(&policy, command.args(arguments)).into())
 }
 
 /// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.

@@ -67,11 +67,12 @@ fn explain_file_denial(policy: &SandboxPolicy, folder: &Path, line: &str) -> Opt
     for named in named.into_iter().rev() {
         let path = resolve_existing_prefix(&folder.join(named));
         let shown = path.display();
-        let within = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
-        if within(&policy.hidden) {
+        let is_hidden = policy.hidden.iter().any(|hidden| path.starts_with(hidden));
+        let is_writable = policy.writable.iter().any(|file| path.starts_with(file.path()));
+        if is_hidden && !policy.readable.iter().any(|readable| path.starts_with(readable)) {
             return Some(format!("The sandbox denied reading {shown}: keys are kept there."));
         }
-        if within(&policy.writable) || !could_write(&path) {
+        if is_writable || !could_write(&path) {
             continue;
         }
         if path.starts_with("/proc") || path.starts_with("/sys") {
@@ -115,9 +116,15 @@ fn could_write(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FileHandle;
 
     fn policy(root: &Path, network: NetworkAccess) -> SandboxPolicy {
-        SandboxPolicy { writable: vec![root.join("work")], hidden: vec![root.join("keys")], network }
+        SandboxPolicy {
+            writable: FileHandle::open(&root.join("work")).into_iter().collect(),
+            hidden: vec![root.join("keys")],
+            network,
+            ..SandboxPolicy::default()
+        }
     }
 
     #[test]

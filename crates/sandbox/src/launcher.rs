@@ -1,4 +1,4 @@
-//! [`SandboxLauncher`]: the program that enters the sandbox and becomes the program to run.
+//! [`SandboxLauncher`]: the program that enters the sandbox and starts the program to run there.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,29 +11,37 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::SandboxPolicy;
-
-/// A program that calls [`enter_sandbox_and_exec`]. After its own arguments it gets the policy as
-/// JSON, then the command.
+/// A program whose `main` begins with [`SandboxLauncher::install`].
 ///
 /// It is held open: whatever a command, or an update, puts in its place on disk, the same program
 /// restricts the next command.
 #[derive(Clone, Debug)]
 pub struct SandboxLauncher {
     program: Arc<OwnedFd>,
-    arguments: Vec<OsString>,
+    /// The first argument by which it knows that it is called as the launcher.
+    marker: OsString,
 }
 
 /// The launcher of this process, see [`SandboxLauncher::install`].
 static INSTALLED: OnceLock<SandboxLauncher> = OnceLock::new();
 
 impl SandboxLauncher {
-    /// Holds the calling program open as the launcher of this process. The first thing that `main`
-    /// does, so that nothing has been put in its place. Without `/proc` there is none.
-    pub fn install(arguments: &[&str]) {
-        if let Ok(launcher) = Self::of_this_program(arguments) {
-            let _ = INSTALLED.set(launcher);
+    /// The first thing that `main` does. If this process was started as a launcher, with `marker` as
+    /// its first argument, it does its work and never returns. Otherwise it holds the calling program
+    /// open as the launcher of this process, as long as it is the one on disk.
+    pub fn install(marker: &str) {
+        #[cfg(target_os = "linux")]
+        {
+            let mut arguments = std::env::args_os().skip(1);
+            if arguments.next().is_some_and(|first| first == marker) {
+                std::process::exit(crate::linux::run_as_launcher(marker, arguments.next().as_deref()));
+            }
+            if let Ok(launcher) = Self::open(Path::new("/proc/self/exe"), marker) {
+                let _ = INSTALLED.set(launcher);
+            }
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = marker;
     }
 
     /// The launcher of this process, if it can be one.
@@ -41,16 +49,8 @@ impl SandboxLauncher {
         INSTALLED.get().cloned()
     }
 
-    /// The calling program, which enters the sandbox when it is called with these arguments.
-    fn of_this_program(arguments: &[&str]) -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        return Self::open(Path::new("/proc/self/exe"), arguments);
-        #[cfg(not(target_os = "linux"))]
-        Self::open(&std::env::current_exe()?, arguments)
-    }
-
     /// Another program, as it is now.
-    pub fn open(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+    pub fn open(program: &Path, marker: &str) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         #[cfg(not(target_os = "linux"))]
@@ -59,38 +59,29 @@ impl SandboxLauncher {
         if !program.metadata()?.is_file() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        Ok(SandboxLauncher {
-            program: Arc::new(program.into()),
-            arguments: arguments.iter().map(OsString::from).collect(),
-        })
+        Ok(SandboxLauncher { program: Arc::new(program.into()), marker: marker.into() })
     }
 
-    /// A command that starts `program` in the sandbox. The caller adds the program's arguments.
-    pub(crate) fn command(&self, policy: &SandboxPolicy, program: &Path) -> io::Result<Command> {
+    /// A command that calls the launcher. The caller adds what it is to run.
+    pub(crate) fn command(&self) -> Command {
         // The descriptor has the same number in the new process, which still has it when it calls
         // exec. A link of /proc/self/fd leads to the open file, not to a path.
         let mut command = Command::new(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
-        command.arg0("hardpan").args(&self.arguments).arg(serde_json::to_string(policy)?).arg(program);
-        Ok(command)
+        command.arg0("hardpan").arg(&self.marker);
+        command
     }
 }
 
-/// Restricts this process for good and replaces it by the command. Returns only if that fails;
-/// nothing has run then.
-///
-/// For a process that was started for this purpose: it must have no other threads. It becomes the
-/// leader of a new session, so the command has no terminal to read from or write to.
-pub fn enter_sandbox_and_exec(policy: &SandboxPolicy, command: &mut Command) -> io::Error {
-    // Fails for a process that already leads a group, which is fine.
-    let _ = rustix::process::setsid();
+/// Keeps what is in the memory of this process, keys included, from core dumps and from other
+/// processes of the user.
+pub fn forbid_core_dumps() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = crate::linux::restrict(policy) {
-        return error;
+    {
+        use rustix::process::{
+            DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+        };
+        let maximum = getrlimit(Resource::Core).maximum;
+        let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum });
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-    #[cfg(not(target_os = "linux"))]
-    if let crate::SandboxSupport::None(why) = crate::sandbox_support() {
-        let _ = policy;
-        return io::Error::new(io::ErrorKind::Unsupported, why);
-    }
-    command.exec()
 }

@@ -3,10 +3,10 @@
 //! The principal type is [`SandboxPolicy`]: what a program may write, what is hidden from it, whether
 //! it has a network. The kernel enforces it for everything that the program starts, too. A process
 //! can only restrict itself, so a [`SandboxLauncher`] comes in between: a program, usually the calling
-//! one, that restricts itself with [`enter_sandbox_and_exec`] and becomes the program to run.
+//! one, that restricts itself and starts the program to run.
 //!
 //! - [`run_program`] runs a [`Program`] to its end, within limits of time and output.
-//! - [`ProcessGroup`] is a program that runs, for callers who read its output themselves.
+//! - [`RunningProgram`] is a program that runs, for callers who read its output themselves.
 //! - [`explain_denials`] tells from a program's output what the sandbox denied it.
 //!
 //! ```
@@ -24,16 +24,23 @@
 mod denials; // what the sandbox denied, told from the output
 mod launcher; // SandboxLauncher: the program that enters the sandbox
 #[cfg(target_os = "linux")]
-mod linux; // Landlock and seccomp
+mod linux; // Landlock, seccomp, namespaces, and the processes of the launcher
 mod policy; // Sandbox and SandboxPolicy: what a program can do
-mod process_group; // ProcessGroup: a program and its descendants
+mod process_group; // ProcessGroup: a program without a launcher
 mod program; // Program, run_program
+mod running; // RunningProgram: a program and its descendants
+#[cfg(target_os = "linux")]
+mod supervised; // SupervisedProgram: a program with a launcher
 
 pub use denials::explain_denials;
-pub use launcher::{SandboxLauncher, enter_sandbox_and_exec};
-pub use policy::{NetworkAccess, Sandbox, SandboxPolicy, SandboxSupport, sandbox_support};
-pub use process_group::{ProcessEnd, ProcessGroup};
+pub use launcher::{SandboxLauncher, forbid_core_dumps};
+pub use policy::{
+    Enforcement, FileHandle, Namespaces, NetworkAccess, ResourceLimits, Sandbox, SandboxPolicy,
+    SandboxSupport, sandbox_support,
+};
+pub use process_group::ProcessEnd;
 pub use program::{OutputLimits, Program, ProgramOutput, run_program};
+pub use running::{ProgramEvent, ProgramStreams, RunningProgram};
 
 #[cfg(test)]
 mod tests;

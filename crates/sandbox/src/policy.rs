@@ -1,12 +1,13 @@
-//! [`Sandbox`] and [`SandboxPolicy`]: what commands can and cannot do.
-//!
-//! A command may write only in the workspace and in its own folder for temporary files, cannot read
-//! the folders that hold keys, and has no network unless the user allows it. It cannot be kept from
-//! changing permissions and times of files outside (Landlock has no right for them) and, once the
-//! network is allowed, what servers on this machine do on request.
+//! [`SandboxPolicy`]: what a program can and cannot do. [`Sandbox`] is what the policies of a session
+//! have in common.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::SandboxLauncher;
@@ -16,35 +17,92 @@ use crate::SandboxLauncher;
 pub struct Sandbox {
     /// How a command is started in the sandbox.
     pub launcher: SandboxLauncher,
-    /// Folders outside of the workspace that commands may write in, such as a package cache.
-    pub writable: Vec<PathBuf>,
-    /// Files and folders that commands cannot read, such as those with keys.
-    pub hidden: Vec<PathBuf>,
-    /// Whether commands can use the network.
-    pub network: NetworkAccess,
+    /// What a command may do, besides writing in the workspace and in its temporary folder.
+    pub policy: SandboxPolicy,
 }
 
-/// What one command can do. Passed to the launcher as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What one program can do.
+#[derive(Clone, Debug, Default)]
 pub struct SandboxPolicy {
-    /// Files and folders that the command can write. It can read everything that is not hidden.
-    pub writable: Vec<PathBuf>,
-    /// Files and folders that the command can neither read nor write.
+    /// Which restrictions are in force.
+    pub enforcement: Enforcement,
+    /// Whether the program has namespaces of its own.
+    pub namespaces: Namespaces,
+    /// Files and folders that the program can write. It can read everything that is not hidden.
+    pub writable: Vec<FileHandle>,
+    /// Files and folders that the program can neither read nor write, whatever else is writable.
     pub hidden: Vec<PathBuf>,
-    /// Whether the command can use the network.
+    /// Files and folders that the program can read although they are in a hidden one.
+    pub readable: Vec<PathBuf>,
+    /// Whether the program can use the network.
     pub network: NetworkAccess,
+    /// How much the program can use of the machine.
+    pub limits: ResourceLimits,
 }
 
-/// Whether commands can use the network.
+/// Which restrictions are in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// Files, network and system calls. A program that cannot be restricted so does not run.
+    #[default]
+    Full,
+    /// Network and system calls, for systems without Landlock: the program can read and write what
+    /// the user can.
+    SystemCalls,
+    /// None. The program still ends with all its descendants.
+    None,
+}
+
+/// Whether a program has processes and mounts of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Namespaces {
+    /// Where the system allows it.
+    #[default]
+    WhereAllowed,
+    /// Never.
+    Never,
+}
+
+/// A file or folder, held open: whatever takes its place later, the sandbox allows this one.
+#[derive(Clone, Debug)]
+pub struct FileHandle {
+    path: PathBuf,
+    file: Arc<OwnedFd>,
+}
+
+/// Whether programs can use the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkAccess {
     /// No network, not even this machine's own addresses.
     #[default]
     Off,
-    /// The network of the user, without restrictions.
+    /// TCP to this port of this machine only, where a proxy decides which hosts may be reached.
+    Proxy(u16),
+    /// The network of the user. Sockets of this machine that have a path or a name (the session bus,
+    /// docker) stay closed: their servers would do what the program may not.
     On,
+}
+
+/// How much a program can use of the machine. `None` is what the user may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
+    /// Bytes of memory of each process.
+    pub memory: Option<u64>,
+    /// Bytes of each file that is written.
+    pub file_size: Option<u64>,
+    /// Processes and threads at the same time.
+    pub processes: Option<u64>,
+}
+
+impl Default for ResourceLimits {
+    /// More than builds use. Memory has no limit, because many programs reserve far more than they
+    /// use; but when memory runs out, the kernel ends commands before anything else.
+    fn default() -> Self {
+        ResourceLimits { memory: None, file_size: Some(32 << 30), processes: Some(8192) }
+    }
 }
 
 /// How much of the sandbox this system supports.
@@ -66,15 +124,36 @@ pub fn sandbox_support() -> SandboxSupport {
     SandboxSupport::None("the sandbox needs Landlock and seccomp, which only Linux has".to_owned())
 }
 
-impl Sandbox {
-    /// The policy of a command in the workspace `root` with the temporary folder `temp`.
-    pub fn policy(&self, root: &Path, temp: &Path) -> SandboxPolicy {
-        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let writable = [root, temp].into_iter().map(Path::to_owned).chain(self.writable.iter().cloned());
-        SandboxPolicy {
-            writable: writable.map(|path| real(&path)).collect(),
-            hidden: self.hidden.iter().map(real).collect(),
-            network: self.network,
+impl FileHandle {
+    /// Follows the links of `path` now and holds what is there.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        #[cfg(target_os = "linux")]
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        #[cfg(not(target_os = "linux"))]
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+        if file.metadata()?.is_symlink() {
+            return Err(io::Error::other("it changed while it was opened"));
         }
+        Ok(FileHandle { path, file: Arc::new(file.into()) })
+    }
+
+    /// Where it was when it was opened, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+}
+
+impl SandboxPolicy {
+    /// This policy with further files and folders that can be written.
+    pub fn with_writable(mut self, more: impl IntoIterator<Item = FileHandle>) -> Self {
+        self.writable.extend(more);
+        self
     }
 }

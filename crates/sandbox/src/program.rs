@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::{ProcessEnd, ProcessGroup, SandboxLauncher, SandboxPolicy};
+use crate::{ProcessEnd, ProgramEvent, ProgramStreams, RunningProgram, SandboxLauncher, SandboxPolicy};
 
 /// What to run: nothing of the caller's environment goes with it but what is named here.
 #[derive(Clone, Debug)]
@@ -86,42 +86,51 @@ impl Program {
         &self.folder
     }
 
-    /// A command for this program, which leads a process group of its own.
-    fn command(&self, sandbox: Option<(&SandboxLauncher, &SandboxPolicy)>) -> io::Result<Command> {
-        let mut command = match sandbox {
-            Some((launcher, policy)) => launcher.command(policy, &self.program)?,
+    /// The program and its arguments.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn words(&self) -> impl Iterator<Item = &OsStr> {
+        std::iter::once(self.program.as_os_str()).chain(self.arguments.iter().map(OsString::as_os_str))
+    }
+
+    /// A command for this program: by a launcher, or as the leader of a process group of its own.
+    pub(crate) fn command(&self, launcher: Option<&SandboxLauncher>) -> Command {
+        let mut command = match launcher {
+            // It is told what to run (`words`).
+            Some(launcher) => launcher.command(),
             None => {
                 let mut command = Command::new(&self.program);
-                command.process_group(0);
+                command.process_group(0).args(&self.arguments);
                 command
             }
         };
-        command.args(&self.arguments).current_dir(&self.folder).env_clear();
+        command.current_dir(&self.folder).env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        Ok(command)
+        command
     }
 
-    /// Starts the program with these streams as its standard output and error; in the sandbox if
-    /// there is one. Its input is empty. `on_end` is called when the program itself has ended; its
-    /// descendants end when the group is dropped.
+    /// Starts the program with these streams (not with [`Program::input`]), in the sandbox if there
+    /// is one. `on_event` is called on a thread of its own.
     pub fn start(
         &self,
         sandbox: Option<(&SandboxLauncher, &SandboxPolicy)>,
-        stdout: impl Into<Stdio>,
-        stderr: impl Into<Stdio>,
-        on_end: impl FnOnce(ProcessEnd) + Send + 'static,
-    ) -> io::Result<ProcessGroup> {
-        let mut command = self.command(sandbox)?;
-        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-        ProcessGroup::start(command, on_end)
+        streams: ProgramStreams,
+        on_event: impl FnMut(ProgramEvent) + Send + 'static,
+    ) -> io::Result<RunningProgram> {
+        RunningProgram::start(sandbox, self, streams, on_event)
     }
 }
 
+/// How long to wait for killed processes to be gone. The kernel may hold one that waits for a disk.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long output is still read when the processes are gone.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
 enum Event {
-    Stdout(Vec<u8>),
-    Stderr(Vec<u8>),
+    Output(Vec<u8>),
+    Errors(Vec<u8>),
     Closed,
-    End(ProcessEnd),
+    Program(ProgramEvent),
     Timeout,
 }
 
@@ -136,14 +145,19 @@ pub fn run_program(
     let (out_reader, out_writer) = io::pipe()?;
     let (err_reader, err_writer) = io::pipe()?;
     let (in_reader, mut in_writer) = io::pipe()?;
-    let mut command = program.command(sandbox)?;
-    command.stdin(in_reader).stdout(out_writer).stderr(err_writer);
-    let ended = sender.clone();
-    let group = ProcessGroup::start(command, move |end| drop(ended.send(Event::End(end))))?;
+    let streams = ProgramStreams {
+        input: Some(in_reader.into()),
+        output: out_writer.into(),
+        errors: err_writer.into(),
+    };
+    let told = sender.clone();
+    let running = program.start(sandbox, streams, move |event| {
+        let _ = told.send(Event::Program(event));
+    })?;
     let input = program.input.clone();
     thread::spawn(move || in_writer.write_all(&input));
-    read_in_thread(out_reader, sender.clone(), Event::Stdout);
-    read_in_thread(err_reader, sender.clone(), Event::Stderr);
+    read_in_thread(out_reader, sender.clone(), Event::Output);
+    read_in_thread(err_reader, sender.clone(), Event::Errors);
     // A thread instead of a clock: it ends when `stop_timer` is dropped.
     let (stop_timer, stopped) = mpsc::channel::<()>();
     thread::spawn(move || {
@@ -158,34 +172,35 @@ pub fn run_program(
         truncated: false,
         timed_out: false,
     };
-    let (mut open, mut ended) = (2, false);
-    let mut group = Some(group);
-    while open > 0 || !ended {
-        let Ok(event) = events.recv() else { break };
-        let full = match event {
-            Event::Stdout(bytes) => append(&mut output.stdout, &bytes, limits.max_bytes),
-            Event::Stderr(bytes) => append(&mut output.stderr, &bytes, limits.max_bytes),
-            Event::Closed => {
-                open -= 1;
-                false
+    let (mut open, mut is_gone, mut running) = (2, false, Some(running));
+    while open > 0 || !is_gone {
+        // When its processes are gone, the output is at its end, unless one has left the group.
+        let event = if is_gone { events.recv_timeout(DRAIN_TIME).ok() } else { events.recv().ok() };
+        match event {
+            Some(Event::Output(bytes)) => {
+                output.truncated |= append(&mut output.stdout, &bytes, limits.max_bytes);
             }
-            Event::End(end) => {
-                (output.end, ended) = (end, true);
+            Some(Event::Errors(bytes)) => {
+                output.truncated |= append(&mut output.stderr, &bytes, limits.max_bytes);
+            }
+            Some(Event::Closed) => open -= 1,
+            Some(Event::Program(ProgramEvent::Ended(end))) => {
+                output.end = end;
                 // What it left running would hold the output open.
-                group = None;
-                false
+                running = None;
             }
-            Event::Timeout => {
-                output.timed_out = true;
-                break;
-            }
-        };
-        if full {
-            output.truncated = true;
+            Some(Event::Program(ProgramEvent::Gone)) => is_gone = true,
+            Some(Event::Timeout) => output.timed_out = true,
+            None => break,
+        }
+        if output.truncated || output.timed_out {
             break;
         }
     }
-    drop((group, stop_timer));
+    drop((running, stop_timer));
+    while !is_gone && let Ok(event) = events.recv_timeout(END_PATIENCE) {
+        is_gone = matches!(event, Event::Program(ProgramEvent::Gone));
+    }
     Ok(output)
 }
 

@@ -195,7 +195,7 @@ impl TestEnvironment {
                     outputs: self.base.join("outputs"),
                     temp: self.base.join("temp"),
                     environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
-                    sandbox: None,
+                    confinement: hardpan_tools::Confinement::None,
                 };
                 let options = ToolOptions {
                     journal: Some(journal.clone()),

@@ -1,19 +1,23 @@
 //! The tool `bash`: runs a command, streams its output, and ends all its processes when the call is
 //! dropped.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use hardpan_sandbox::{ProcessEnd, ProcessGroup, Program, Sandbox, SandboxPolicy, explain_denials};
+use hardpan_sandbox::{
+    FileHandle, ProcessEnd, Program, ProgramEvent, ProgramStreams, RunningProgram, Sandbox, SandboxLauncher,
+    SandboxPolicy, explain_denials,
+};
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::declarations::load_declaration;
@@ -27,7 +31,7 @@ mod observe; // what the output shows of files, checked against the files
 mod output; // CommandOutput: its end in memory, all of it on disk
 pub(crate) mod sanitize; // removes what a terminal would interpret
 
-pub use environment::scrub_environment;
+pub use environment::{command_environment, scrub_environment};
 use observe::observe_files;
 use output::CommandOutput;
 
@@ -42,6 +46,9 @@ const TERMINATION_GRACE: Duration = Duration::from_secs(2);
 /// pipe open.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
+/// How long to wait for killed processes to be gone. The kernel may hold one that waits for a disk.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How often the output so far is reported as progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -52,14 +59,31 @@ pub struct ShellOptions {
     pub outputs: PathBuf,
     /// The value of `TMPDIR` for commands. The folder is created when the first command runs.
     pub temp: PathBuf,
-    /// The environment variables of commands, usually from [`scrub_environment`].
+    /// The environment variables of commands, usually from [`command_environment`].
     pub environment: Vec<(OsString, OsString)>,
-    /// What commands are kept from. `None` runs them with all the rights of the user.
-    pub sandbox: Option<Sandbox>,
+    /// What commands are kept from.
+    pub confinement: Confinement,
+}
+
+/// What commands are kept from, and how they are ended.
+#[derive(Clone, Debug)]
+pub enum Confinement {
+    /// They run in this sandbox, with the workspace and the temporary folder as writable folders.
+    Sandbox(Sandbox),
+    /// They run with all the rights of the user. What leaves their group of processes may outlive
+    /// them.
+    None,
+    /// They do not run, for this reason.
+    Refused(String),
 }
 
 /// The tool `bash`, and the `!` commands of the user.
-pub(crate) struct Bash(pub ShellOptions);
+pub(crate) struct Bash {
+    options: ShellOptions,
+    /// The folders that commands may write in, as they were before the first command: a command may
+    /// put something else in their place.
+    folders: Mutex<BTreeMap<PathBuf, FileHandle>>,
+}
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
     LazyLock::new(|| load_declaration("bash", include_str!("../texts/bash.toml")));
@@ -105,6 +129,10 @@ struct CommandEnd {
 }
 
 impl Bash {
+    pub(crate) fn new(options: ShellOptions) -> Self {
+        Bash { options, folders: Mutex::default() }
+    }
+
     async fn call(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
         let Arguments { command, timeout } = parse_arguments(call)?;
         let seconds = timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(1, MAX_TIMEOUT);
@@ -114,17 +142,31 @@ impl Bash {
             ));
         }
         // If this fails, the command that needs the folder will say so.
-        let _ = std::fs::create_dir_all(&self.0.temp);
-        let policy = self.0.sandbox.as_ref().map(|sandbox| sandbox.policy(&call.scope.root, &self.0.temp));
-        let running = self.start(&command, call.scope, policy.as_ref()).map_err(|error| {
+        let _ = std::fs::create_dir_all(&self.options.temp);
+        let sandbox = match &self.options.confinement {
+            Confinement::Refused(reason) => {
+                return Err(ToolOutcome::failed(format!("Commands do not run: {reason}.")));
+            }
+            Confinement::None => None,
+            Confinement::Sandbox(sandbox) => {
+                let folders = [&call.scope.root, &self.options.temp].into_iter();
+                let folders: Result<Vec<_>, _> = folders.map(|folder| self.folder(folder)).collect();
+                let policy = folders.map(|folders| sandbox.policy.clone().with_writable(folders));
+                let policy = policy.map_err(|error| {
+                    ToolOutcome::failed(format!("The folder for commands cannot be opened: {error}."))
+                })?;
+                Some((&sandbox.launcher, policy))
+            }
+        };
+        let running = self.start(&command, call.scope, sandbox.as_ref()).map_err(|error| {
             let folder = call.scope.display_name(&call.scope.folder);
             ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
         })?;
-        let mut output = CommandOutput::new(&self.0.outputs);
+        let mut output = CommandOutput::new(&self.options.outputs);
         let command_end =
             collect_output(running, &mut output, Duration::from_secs(seconds), call.progress).await;
-        let denied = policy
-            .map(|policy| explain_denials(&policy, &call.scope.folder, output.tail()))
+        let denied = sandbox
+            .map(|(_, policy)| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
         let mut outcome = build_outcome(&command_end, &output, &denied, seconds);
         if !outcome.is_error && denied.is_empty() && !command_end.output_still_open {
@@ -137,30 +179,42 @@ impl Bash {
         &self,
         line: &str,
         scope: &Scope,
-        policy: Option<&SandboxPolicy>,
+        sandbox: Option<&(&SandboxLauncher, SandboxPolicy)>,
     ) -> std::io::Result<RunningCommand> {
         // There is nobody to press a key in a pager or to look at colours.
         let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-        let program = Program::new(find_shell(&self.0.environment), &scope.folder)
+        let program = Program::new(find_shell(&self.options.environment), &scope.folder)
             .arguments(["-c", line])
-            .variables(self.0.environment.iter().cloned())
-            .variable("TMPDIR", &self.0.temp)
+            .variables(self.options.environment.iter().cloned())
+            .variable("TMPDIR", &self.options.temp)
             .variables(fixed.map(|(name, value)| (name.into(), value.into())));
         let (reader, writer) = std::io::pipe()?;
-        let (told, ended) = oneshot::channel();
-        let sandbox = self.0.sandbox.as_ref().map(|sandbox| &sandbox.launcher).zip(policy);
-        let on_end = move |end| {
-            let _ = told.send(end);
-        };
-        let group = program.start(sandbox, writer.try_clone()?, writer, on_end)?;
-        Ok(RunningCommand { group, ended, pipe: Receiver::from_owned_fd(reader.into())? })
+        let (told, events) = unbounded_channel();
+        let streams =
+            ProgramStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
+        let sandbox = sandbox.map(|(launcher, policy)| (*launcher, policy));
+        let program = program.start(sandbox, streams, move |event| {
+            let _ = told.send(event);
+        })?;
+        Ok(RunningCommand { program, events, pipe: Receiver::from_owned_fd(reader.into())? })
+    }
+
+    /// A folder that commands may write in, as it was when it was first asked for.
+    fn folder(&self, path: &Path) -> std::io::Result<FileHandle> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = folders.get(path) {
+            return Ok(folder.clone());
+        }
+        let folder = FileHandle::open(path)?;
+        folders.insert(path.to_owned(), folder.clone());
+        Ok(folder)
     }
 }
 
-/// A command that was started. Dropping it kills the whole process group.
+/// A command that was started. Dropping it kills all its processes.
 struct RunningCommand {
-    group: ProcessGroup,
-    ended: oneshot::Receiver<ProcessEnd>,
+    program: RunningProgram,
+    events: UnboundedReceiver<ProgramEvent>,
     pipe: Receiver,
 }
 
@@ -174,15 +228,16 @@ fn find_shell(environment: &[(OsString, OsString)]) -> PathBuf {
     in_path.or_else(known).unwrap_or_else(|| Path::new("/bin/sh").to_owned())
 }
 
-/// Collects the output until the command has ended. Dropping the future kills the whole process
-/// group.
+/// Collects the output until the command has ended and its processes are gone. Dropping the future
+/// kills them.
 async fn collect_output(
     running: RunningCommand,
     output: &mut CommandOutput,
     timeout: Duration,
     progress: &(dyn Fn(&str) + Send + Sync),
 ) -> CommandEnd {
-    let RunningCommand { group, ended: mut told, mut pipe } = running;
+    let RunningCommand { program, mut events, mut pipe } = running;
+    let mut program = Some(program);
     let mut buffer = vec![0; 64 * 1024];
     let mut ticks = interval(PROGRESS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -198,8 +253,11 @@ async fn collect_output(
                     news = true;
                 }
             },
-            how = &mut told, if ended.is_none() => {
-                ended = Some(how.unwrap_or(ProcessEnd::Unknown));
+            event = events.recv(), if ended.is_none() => {
+                ended = Some(match event {
+                    Some(ProgramEvent::Ended(end)) => end,
+                    Some(ProgramEvent::Gone) | None => ProcessEnd::Unknown,
+                });
                 deadline.set(sleep(DRAIN_TIME));
             }
             () = &mut deadline => {
@@ -207,9 +265,18 @@ async fn collect_output(
                     break;
                 }
                 // First ask the processes to end, then kill them.
-                group.signal(if timed_out { Signal::KILL } else { Signal::TERM });
+                match program.take() {
+                    Some(running) if !timed_out => {
+                        running.request_end();
+                        program = Some(running);
+                        deadline.set(sleep(TERMINATION_GRACE));
+                    }
+                    _ => {
+                        ended = Some(ProcessEnd::Signal(Signal::KILL.as_raw()));
+                        deadline.set(sleep(DRAIN_TIME));
+                    }
+                }
                 timed_out = true;
-                deadline.set(sleep(TERMINATION_GRACE));
             }
             _ = ticks.tick(), if news => {
                 news = false;
@@ -218,6 +285,10 @@ async fn collect_output(
         }
     }
     output.end();
+    drop(program);
+    // What the command changes, it has changed before its answer is read.
+    let gone = async { while !matches!(events.recv().await, None | Some(ProgramEvent::Gone)) {} };
+    let _ = tokio::time::timeout(END_PATIENCE, gone).await;
     CommandEnd { ended: ended.unwrap_or(ProcessEnd::Unknown), timed_out, output_still_open: open }
 }
 

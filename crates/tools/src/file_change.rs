@@ -195,8 +195,12 @@ mod tests {
     #[test]
     fn every_tool_that_changes_things_has_its_words() {
         let folder = std::env::temp_dir();
-        let shell =
-            ShellOptions { outputs: folder.clone(), temp: folder, environment: Vec::new(), sandbox: None };
+        let shell = ShellOptions {
+            outputs: folder.clone(),
+            temp: folder,
+            environment: Vec::new(),
+            confinement: crate::Confinement::None,
+        };
         let options = ToolOptions { journal: None, shell, web: WebOptions::default() };
         let tools = changing_tools(options);
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.declaration().name).collect();

@@ -64,7 +64,7 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests
 
 use std::sync::Arc;
 
-pub use bash::{ShellOptions, scrub_environment};
+pub use bash::{Confinement, ShellOptions, command_environment, scrub_environment};
 pub use fetch::WebOptions;
 pub use find::Find;
 pub use grep::Grep;
@@ -100,7 +100,7 @@ pub struct ToolOptions {
 
 /// The tool `bash` alone, for commands that the user types.
 pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
-    Arc::new(bash::Bash(shell))
+    Arc::new(bash::Bash::new(shell))
 }
 
 /// The tools that may change something, in the order in which they are declared to the model.
@@ -110,7 +110,7 @@ pub fn changing_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(edit::Edit(changes.clone())),
         Arc::new(write::Write(changes)),
-        Arc::new(bash::Bash(shell)),
+        Arc::new(bash::Bash::new(shell)),
         Arc::new(fetch::Fetch::new(&web)),
     ]
 }

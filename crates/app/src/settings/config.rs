@@ -6,6 +6,7 @@ use std::time::Duration;
 use hardpan_agent::QueueMode;
 use hardpan_context::KeepLevel;
 use hardpan_providers::RetryPolicy;
+use hardpan_sandbox::ResourceLimits;
 use serde::Deserialize;
 
 /// `config.toml`: the defaults that flags override.
@@ -36,14 +37,17 @@ pub struct Config {
     pub allow: Vec<String>,
     /// Rules for calls that never run, whatever else allows them.
     pub deny: Vec<String>,
-    /// Whether commands run in a sandbox, if the system supports one. Default: true.
-    pub sandbox: Option<bool>,
-    /// Whether commands in the sandbox may use the network. Default: false.
-    pub network: Option<bool>,
+    /// Whether commands run in a sandbox. Default: `on`.
+    pub sandbox: Option<SandboxMode>,
+    /// Which network commands in the sandbox have. Default: none.
+    pub network: Option<NetworkSetting>,
     /// Folders outside of the workspace that commands may write to.
     pub writable: Vec<String>,
-    /// Environment variables that commands see although their names look like secrets.
-    pub keep_variables: Vec<String>,
+    /// Environment variables that commands get besides the usual ones; `NAME_*` for all that begin so.
+    #[serde(alias = "keep_variables")]
+    pub pass_environment: Vec<String>,
+    /// How much commands can use of the machine.
+    pub limits: LimitsConfig,
     /// Hosts at private addresses that `fetch` may reach.
     pub private_hosts: Vec<String>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
@@ -72,6 +76,91 @@ fn deserialize_fraction<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Re
         return Err(serde::de::Error::custom(why));
     }
     Ok(Some(share))
+}
+
+/// Whether commands run in a sandbox; each is stricter than the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SandboxMode {
+    /// Commands have all the rights of the user.
+    Off,
+    /// In a sandbox. Where the system has none, the user is asked about each command.
+    #[default]
+    On,
+    /// In a sandbox. Where the system has none, commands do not run.
+    Required,
+}
+
+impl std::str::FromStr for SandboxMode {
+    type Err = UnknownSandboxMode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSandboxMode> {
+        match name {
+            "off" => Ok(SandboxMode::Off),
+            "on" => Ok(SandboxMode::On),
+            "required" => Ok(SandboxMode::Required),
+            _ => Err(UnknownSandboxMode),
+        }
+    }
+}
+
+/// A value of `sandbox` that is none.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("expected `required`, `on` or `off`")]
+pub struct UnknownSandboxMode;
+
+impl<'de> Deserialize<'de> for SandboxMode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected `required`, `on` or `off`")]
+        enum Value {
+            Switch(bool),
+            Name(String),
+        }
+        match Value::deserialize(deserializer)? {
+            Value::Switch(true) => Ok(SandboxMode::On),
+            Value::Switch(false) => Ok(SandboxMode::Off),
+            Value::Name(name) => name.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+/// Which network commands in the sandbox have: `false`, `true`, or a list of hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected `true`, `false` or a list of hosts")]
+pub enum NetworkSetting {
+    /// All of the user's, or none.
+    Switch(bool),
+    /// These hosts, through a proxy: `crates.io`, `*.npmjs.org`.
+    Hosts(Vec<String>),
+}
+
+/// `[limits]`: how much commands can use of the machine; 0 is no limit.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Megabytes of memory of each process.
+    pub memory_mb: Option<u64>,
+    /// Megabytes of each file that is written.
+    pub file_size_mb: Option<u64>,
+    /// Processes and threads at the same time.
+    pub processes: Option<u64>,
+}
+
+impl LimitsConfig {
+    /// These limits, with defaults for those that are not set.
+    pub fn resource_limits(&self) -> ResourceLimits {
+        let default = ResourceLimits::default();
+        let limit = |set: Option<u64>, unit: u64, default: Option<u64>| match set {
+            None => default,
+            Some(0) => None,
+            Some(count) => Some(count.saturating_mul(unit)),
+        };
+        ResourceLimits {
+            memory: limit(self.memory_mb, 1 << 20, default.memory),
+            file_size: limit(self.file_size_mb, 1 << 20, default.file_size),
+            processes: limit(self.processes, 1, default.processes),
+        }
+    }
 }
 
 /// `[providers.ID]`: how to reach a provider.
@@ -140,10 +229,15 @@ impl Config {
             readable: below.readable.into_iter().chain(above.readable).collect(),
             allow: below.allow.into_iter().chain(above.allow).collect(),
             deny: below.deny.into_iter().chain(above.deny).collect(),
-            sandbox: above.sandbox.or(below.sandbox),
+            sandbox: above.sandbox.max(below.sandbox),
             network: above.network.or(below.network),
             writable: below.writable.into_iter().chain(above.writable).collect(),
-            keep_variables: below.keep_variables.into_iter().chain(above.keep_variables).collect(),
+            pass_environment: below.pass_environment.into_iter().chain(above.pass_environment).collect(),
+            limits: LimitsConfig {
+                memory_mb: above.limits.memory_mb.or(below.limits.memory_mb),
+                file_size_mb: above.limits.file_size_mb.or(below.limits.file_size_mb),
+                processes: above.limits.processes.or(below.limits.processes),
+            },
             private_hosts: below.private_hosts.into_iter().chain(above.private_hosts).collect(),
             keep_alive: above.keep_alive.or(below.keep_alive),
             compact_at: above.compact_at.or(below.compact_at),

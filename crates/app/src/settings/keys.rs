@@ -17,15 +17,26 @@ impl Settings {
         if let Some(key) = from_environment {
             return Ok(Some(ApiKey::new(&key)));
         }
+        Ok(self.stored_keys()?.get(provider).map(|key| ApiKey::new(key)))
+    }
+
+    /// Every key that is known, of any provider, for keeping them from commands.
+    pub(crate) fn all_keys(&self) -> Vec<String> {
+        let variables = self.catalogue.providers().flat_map(|provider| provider.profile.key_env.clone());
+        let stored = self.stored_keys().unwrap_or_default().into_values();
+        let keys = variables.filter_map(|name| std::env::var(name).ok()).chain(stored);
+        keys.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()).collect()
+    }
+
+    /// The keys of `keys.toml`, by provider.
+    fn stored_keys(&self) -> Result<BTreeMap<String, String>, SettingsError> {
         let Some(path) = self.user_folders.config.as_ref().map(|folder| folder.join("keys.toml")) else {
-            return Ok(None);
+            return Ok(BTreeMap::new());
         };
-        let Some(text) = read_optional(&path)? else { return Ok(None) };
+        let Some(text) = read_optional(&path)? else { return Ok(BTreeMap::new()) };
         check_private(&path)?;
         // The parser's own message would quote the line, and with it a key.
-        let keys: BTreeMap<String, String> =
-            toml::from_str(&text).map_err(|_| SettingsError::InvalidKeys { path })?;
-        Ok(keys.get(provider).map(|key| ApiKey::new(key)))
+        toml::from_str(&text).map_err(|_| SettingsError::InvalidKeys { path })
     }
 }
 

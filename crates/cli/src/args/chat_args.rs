@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{ForeignSessions, OpenOptions, SessionChoice, SessionStorage};
+use hardpan_app::settings::SandboxMode;
 use hardpan_sandbox::SandboxLauncher;
 
 use super::TargetArgs;
@@ -54,6 +55,10 @@ pub struct ConversationArgs {
     /// harmed
     #[arg(long)]
     pub yes: bool,
+    /// Whether commands run in the sandbox: `required`, `on` or `off` [default: `sandbox` in
+    /// config.toml, else on]
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<SandboxMode>,
     /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,
@@ -73,7 +78,8 @@ impl ConversationArgs {
             target: args.options(),
             images: args.image.clone(),
             symbol_map: !args.no_map,
-            // The sandbox is entered by this program, in its hidden command.
+            sandbox: self.sandbox,
+            // The sandbox is entered by this program, called again.
             sandbox_launcher: SandboxLauncher::installed(),
             reserved_names: commands::names(),
             ..OpenOptions::new(working_folder(args.dir.as_deref())?)

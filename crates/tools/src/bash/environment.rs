@@ -1,6 +1,7 @@
-//! [`scrub_environment`]: the environment of commands, without secrets.
+//! [`command_environment`] and [`scrub_environment`]: the environment of commands, without secrets.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// Endings of names of variables that hold secrets.
 const SECRET_ENDINGS: [&str; 14] = [
@@ -20,27 +21,105 @@ const SECRET_ENDINGS: [&str; 14] = [
     "PAT",
 ];
 
-/// Returns the variables that a command may see: all but those whose names sound like secrets, and
-/// the `named` ones (those with the providers' keys). Variables listed in `kept` stay in any case.
+/// Variables that every command gets: what programs need to find their way. `*` stands for any
+/// ending.
+const PASSED: [&str; 30] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TERM",
+    "TZ",
+    "TMPDIR",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "NVM_*",
+    "PNPM_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "SDKMAN_DIR",
+    "XDG_CACHE_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// The variables that a command of the model gets: the usual ones, and those that `passed` names
+/// (`NAME_*` for all that begin so). One whose value contains a key is passed only if it is named.
+///
+/// ```
+/// let variables = [("PATH", "/bin"), ("LC_ALL", "C"), ("PROXY", "x"), ("LANG", "key-1"), ("A_B", "2")];
+/// let variables = variables.map(|(name, value)| (name.into(), value.into()));
+/// let passed = hardpan_tools::command_environment(variables, &["key-1".into()], &["A_*".into()]);
+/// let names: Vec<_> = passed.iter().map(|(name, _)| name.to_str()).collect();
+/// assert_eq!(names, [Some("PATH"), Some("LC_ALL"), Some("A_B")]);
+/// ```
+pub fn command_environment(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    keys: &[String],
+    passed: &[String],
+) -> Vec<(OsString, OsString)> {
+    let is_passed = |(name, value): &(OsString, OsString)| {
+        let Some(name) = name.to_str() else { return false };
+        passed.iter().any(|pattern| matches_name(pattern, name))
+            || (PASSED.iter().any(|pattern| matches_name(pattern, name)) && !contains_key(value, keys))
+    };
+    variables.into_iter().filter(is_passed).collect()
+}
+
+fn matches_name(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern == name,
+    }
+}
+
+fn contains_key(value: &OsStr, keys: &[String]) -> bool {
+    let value = value.as_bytes();
+    // A key of a few characters is none, and would be found anywhere.
+    let keys = keys.iter().filter(|key| key.len() >= MIN_KEY_LENGTH);
+    keys.into_iter().any(|key| memchr::memmem::find(value, key.as_bytes()).is_some())
+}
+
+/// The fewest characters of a key that is looked for in values.
+const MIN_KEY_LENGTH: usize = 8;
+
+/// The variables that the user's own commands get: all but those whose names sound like secrets,
+/// those that hold a key, and the `named` ones (those with the providers' keys). Variables that
+/// `passed` names stay in any case.
 ///
 /// ```
 /// let variables = [("PATH", "/bin"), ("MY_TOKEN", "1"), ("CACHE_KEY", "2"), ("LLM", "3")];
 /// let variables = variables.map(|(name, value)| (name.into(), value.into()));
-/// let left = hardpan_tools::scrub_environment(variables, &["LLM".into()], &["CACHE_KEY".into()]);
+/// let left = hardpan_tools::scrub_environment(variables, &["LLM".into()], &[], &["CACHE_KEY".into()]);
 /// let names: Vec<_> = left.iter().map(|(name, _)| name.to_str()).collect();
 /// assert_eq!(names, [Some("PATH"), Some("CACHE_KEY")]);
 /// ```
 pub fn scrub_environment(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     named: &[String],
-    kept: &[String],
+    keys: &[String],
+    passed: &[String],
 ) -> Vec<(OsString, OsString)> {
-    let is_kept = |name: &OsString| {
-        let text = name.to_string_lossy();
-        let listed = |list: &[String]| list.iter().any(|listed| listed.eq_ignore_ascii_case(&text));
-        listed(kept) || !(listed(named) || is_secret(&text))
+    let is_kept = |(name, value): &(OsString, OsString)| {
+        let name = name.to_string_lossy();
+        let is_named = named.iter().any(|named| named.eq_ignore_ascii_case(&name));
+        passed.iter().any(|pattern| matches_name(pattern, &name))
+            || !(is_named || is_secret(&name) || contains_key(value, keys))
     };
-    variables.into_iter().filter(|(name, _)| is_kept(name)).collect()
+    variables.into_iter().filter(is_kept).collect()
 }
 
 fn is_secret(name: &str) -> bool {

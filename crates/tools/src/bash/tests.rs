@@ -15,13 +15,13 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn tool(fixture: &TestWorkspace) -> Bash {
     let variables = std::env::vars_os().filter(|(name, _)| name == "PATH");
-    let mut environment = scrub_environment(variables, &[], &[]);
+    let mut environment = scrub_environment(variables, &[], &[], &[]);
     environment.push(("GREETING".into(), "hello".into()));
-    Bash(ShellOptions {
+    Bash::new(ShellOptions {
         outputs: fixture.outside().join("outputs"),
         temp: fixture.outside().join("temp"),
         environment,
-        sandbox: None,
+        confinement: Confinement::None,
     })
 }
 
@@ -265,7 +265,7 @@ async fn temporary_files_have_a_folder_of_their_own_and_keys_are_not_passed_on()
         ("C", "3".into()),
     ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    tool.0.environment = scrub_environment(variables, &["B".to_owned()], &[]);
+    tool.options.environment = scrub_environment(variables, &["B".to_owned()], &[], &[]);
     let arguments =
         Json::new(&json!({"command": "touch \"$(mktemp)\"; ls -d $TMPDIR/*; echo \"[$A_KEY$B$C]\""}));
     let call = ToolInvocation {
@@ -277,7 +277,7 @@ async fn temporary_files_have_a_folder_of_their_own_and_keys_are_not_passed_on()
     };
     let outcome = tool.run(call).await;
     let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
-    assert!(text.starts_with(tool.0.temp.to_str().unwrap()) && text.ends_with("[3]\n"), "{text}");
+    assert!(text.starts_with(tool.options.temp.to_str().unwrap()) && text.ends_with("[3]\n"), "{text}");
 }
 
 #[tokio::test]
