@@ -125,7 +125,7 @@ fn policy(settings: &Settings, outputs: &Path, notices: &dyn NoticeSink) -> Sand
     let network = match &config.network {
         Some(NetworkSetting::Switch(true)) => NetworkAccess::On,
         Some(NetworkSetting::Switch(false)) | None => NetworkAccess::Off,
-        Some(NetworkSetting::Hosts(_)) => NetworkAccess::Off,
+        Some(NetworkSetting::Hosts(hosts)) => NetworkAccess::Hosts(hosts.clone()),
     };
     SandboxPolicy {
         enforcement: Enforcement::Full,

@@ -1,7 +1,7 @@
 //! `kill -9` at random moments of a busy session: what was acknowledged is there, and the conversation goes on.
 //!
 //! The real binary talks to a strict simulator and is killed while it starts, streams, runs tools or writes. 50 kills in a
-//! normal run; `HARDPAN_KILLS=1000` is the long mode. The moments follow from `HARDPAN_SEED`, which every failure names; what
+//! normal run; `HARDPAN_KILLS=1000` is the long mode. With commands that run, 12, and `HARDPAN_COMMAND_KILLS=200`. The moments follow from `HARDPAN_SEED`, which every failure names; what
 //! the machine does meanwhile does not, so that a seed repeats the choices, not the instant.
 
 mod support;
@@ -192,6 +192,8 @@ fn long_answer_began(seen: &[TimedEvent]) -> bool {
 /// A session over many kills: what was acknowledged of it.
 struct KilledSession {
     sandbox: Sandbox,
+    /// Further flags of the process that is killed.
+    flags: &'static [&'static str],
     acknowledged: Vec<(String, Value)>,
     /// How much streamed text was lost, at the worst: how long it had been shown.
     worst: Duration,
@@ -199,9 +201,10 @@ struct KilledSession {
 }
 
 impl KilledSession {
-    fn new(url: &str) -> Self {
+    fn new(url: &str, flags: &'static [&'static str]) -> Self {
         KilledSession {
             sandbox: sandbox(url),
+            flags,
             acknowledged: Vec::new(),
             worst: Duration::ZERO,
             counts: BTreeMap::new(),
@@ -223,12 +226,13 @@ impl KilledSession {
 
     /// One kill, and everything that must hold after it.
     fn kill_once(&mut self, moment: KillMoment) {
-        let prompt = ["-p", "Look around, please.", "--output", "json"];
+        let prompt = [&["-p", "Look around, please.", "--output", "json"], self.flags].concat();
         let begun = self.file().is_some();
         let args: Vec<&str> =
-            if begun { ["--continue"].iter().chain(&prompt).copied().collect() } else { prompt.to_vec() };
+            if begun { ["--continue"].iter().chain(&prompt).copied().collect() } else { prompt };
         let (seen, killed) = run_and_kill(hardpan(&self.sandbox, &args), moment);
         self.acknowledge(&seen);
+        self.assert_no_processes();
         let Some(path) = self.file() else {
             assert!(self.acknowledged.is_empty(), "the session is gone: {:?}", self.acknowledged);
             self.count("killed before the first word");
@@ -246,6 +250,26 @@ impl KilledSession {
         let session = Session::open(&path).expect("the session opens");
         assert!(session.problems.is_empty(), "it is whole again: {:?}", session.problems);
         self.assert_messages_stored(&session);
+    }
+
+    /// Whatever ran in the workspace is gone with the agent, or right after it.
+    fn assert_no_processes(&self) {
+        let work = self.sandbox.work().canonicalize().expect("the workspace");
+        let works_here = |process: &std::fs::DirEntry| {
+            std::fs::read_link(process.path().join("cwd")).is_ok_and(|folder| folder.starts_with(&work))
+        };
+        let processes = || std::fs::read_dir("/proc").expect("the processes").flatten();
+        let are_gone = (0..2000).any(|_| {
+            let is_gone = !processes().any(|process| works_here(&process));
+            if !is_gone {
+                thread::sleep(Duration::from_millis(5));
+            }
+            is_gone
+        });
+        let name = |process: std::fs::DirEntry| {
+            std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default()
+        };
+        assert!(are_gone, "{:?}", processes().filter(works_here).map(name).collect::<Vec<_>>());
     }
 
     fn acknowledge(&mut self, seen: &[TimedEvent]) {
@@ -335,8 +359,58 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 #[test]
 fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     let kills = from_environment("HARDPAN_KILLS", 50) as usize;
+    let (counts, worst, messages) = kill_sessions(kills, &script(), &[], KillMoment::choose);
+    println!(
+        "{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old"
+    );
+    assert!(messages >= kills, "the sessions were busy");
+}
+
+/// A command with processes in the background, in its own group and in others, that would run for
+/// hours, then a quick one.
+fn command_script() -> String {
+    "
+turns:
+  - when: {has_tool_result: bash}
+    repeat: always
+    pace: 4ms
+    text: That was it.
+  - when: {contains: Look around}
+    repeat: always
+    pace: 4ms
+    text: Let me run something that takes its time.
+    tool_calls: [{name: bash, arguments: {command: 'setsid sleep 4000 & (setsid nohup sleep 4000 > /dev/null 2>&1 &); sleep 4000 & echo begun; sleep 0.3'}}]
+default: {text: 'Fine, I go on.'}
+"
+    .to_owned()
+}
+
+#[test]
+fn commands_end_with_the_agent_that_is_killed_at_any_moment() {
+    let kills = from_environment("HARDPAN_COMMAND_KILLS", 12) as usize;
+    let moment = |random: &mut SplitMix64| {
+        let pause = Duration::from_millis(random.below(400));
+        match random.below(6) {
+            0 => KillMoment::AfterStart(Duration::from_millis(random.below(150))),
+            // The command starts at about the twentieth event.
+            _ => KillMoment::AfterEvent(10 + random.below(20) as usize, pause),
+        }
+    };
+    let (counts, _, messages) = kill_sessions(kills, &command_script(), &["--yes"], moment);
+    println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
+    assert!(messages >= kills, "the sessions were busy");
+}
+
+/// Kills processes of sessions at chosen moments. Returns what they were about, how old lost text was
+/// at the worst, and how many messages were acknowledged.
+fn kill_sessions(
+    kills: usize,
+    script: &str,
+    flags: &'static [&'static str],
+    choose: impl Fn(&mut SplitMix64) -> KillMoment + Sync,
+) -> (BTreeMap<&'static str, usize>, Duration, usize) {
     let seed = from_environment("HARDPAN_SEED", 20_260_219);
-    let simulator = SimulatorServer::start(&script());
+    let simulator = SimulatorServer::start(script);
     let url = simulator.url();
     let sessions = Mutex::new((0..kills.div_ceil(KILLS_PER_SESSION)).collect::<Vec<_>>());
     let work = || {
@@ -345,9 +419,9 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
         while let Some(number) = next() {
             let rounds = KILLS_PER_SESSION.min(kills - number * KILLS_PER_SESSION);
             let mut random = SplitMix64(seed ^ ((number as u64) << 32));
-            let mut session = KilledSession::new(url);
+            let mut session = KilledSession::new(url, flags);
             for round in 0..rounds {
-                let moment = KillMoment::choose(&mut random);
+                let moment = choose(&mut random);
                 let _context = FailureContext { seed, session: number, round, moment };
                 session.kill_once(moment);
             }
@@ -365,10 +439,7 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     }
     let worst = sessions_done.iter().map(|session| session.worst).max().unwrap_or_default();
     let messages: usize = sessions_done.iter().map(|session| session.acknowledged.len()).sum();
-    println!(
-        "{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old"
-    );
-    assert!(messages >= kills, "the sessions were busy");
+    (counts, worst, messages)
 }
 
 /// Says where a round failed.

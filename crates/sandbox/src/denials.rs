@@ -29,6 +29,10 @@ const NO_NETWORK: [&str; 14] = [
     "network",
 ];
 
+/// What programs print when the proxy refuses a host.
+const REFUSED_HOST: [&str; 3] =
+    ["the sandbox allows no connection to", "tunnel failed, response 403", "unnel connection failed: 403"];
+
 /// The most sentences that are added to an answer.
 const MAX_SENTENCES: usize = 5;
 
@@ -42,6 +46,14 @@ pub fn explain_denials(policy: &SandboxPolicy, folder: &Path, output: &str) -> V
             sentence
         } else if policy.network == NetworkAccess::Off && is_network_denial(line, refused) {
             "The sandbox denied the network: commands have none unless the user allows it.".to_owned()
+        } else if let NetworkAccess::Hosts(hosts) = &policy.network
+            && (is_network_denial(line, refused) || REFUSED_HOST.iter().any(|words| line.contains(words)))
+        {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            format!(
+                "The sandbox allows connections only through $HTTPS_PROXY, and only to {}.",
+                hosts.join(", ")
+            )
         } else {
             continue;
         };
@@ -163,6 +175,15 @@ mod tests {
         let lines = "/bin/sh: /dev/tcp/127.0.0.1/1: Operation not permitted\ncurl: (6) Could not resolve host: a.example\nsocket: Operation not permitted\n";
         let told = explain_denials(&policy(Path::new("/"), NetworkAccess::Off), Path::new("/"), lines);
         assert_eq!(told, ["The sandbox denied the network: commands have none unless the user allows it."]);
+        let hosts = NetworkAccess::Hosts(vec!["crates.io".parse().unwrap(), "*.npmjs.org".parse().unwrap()]);
+        assert_eq!(
+            explain_denials(
+                &policy(Path::new("/"), hosts),
+                Path::new("/"),
+                "curl: (56) CONNECT tunnel failed, response 403"
+            ),
+            ["The sandbox allows connections only through $HTTPS_PROXY, and only to crates.io, *.npmjs.org."]
+        );
         assert!(
             explain_denials(&policy(Path::new("/"), NetworkAccess::On), Path::new("/"), lines).is_empty()
         );

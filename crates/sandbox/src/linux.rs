@@ -7,7 +7,7 @@
 
 mod files; // Landlock: which files can be read and written
 mod init; // the process that restricts itself and starts the program
-mod namespaces; // processes and mounts of the sandbox's own
+pub(crate) mod namespaces; // processes, mounts and network of the sandbox's own
 mod supervisor; // the process outside that ends everything
 mod syscalls; // seccomp: system calls that are refused
 mod wire; // what the processes tell each other
@@ -15,15 +15,16 @@ mod wire; // what the processes tell each other
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::{NetworkAccess, SandboxSupport};
+use crate::SandboxSupport;
 
+use wire::NetworkMode;
 pub(crate) use wire::{Report, connect, receive_report, send_end_request, send_request};
 
 pub(crate) fn sandbox_support() -> SandboxSupport {
     if let Some(support) = files::missing_support() {
         return support;
     }
-    match syscalls::filters(&NetworkAccess::Off) {
+    match syscalls::filters(NetworkMode::Off) {
         Ok(_) if Path::new("/proc/sys/kernel/seccomp").exists() => SandboxSupport::Full,
         _ => SandboxSupport::Partial(
             "there is no seccomp filter: only TCP is kept from commands (Linux 6.7)".to_owned(),

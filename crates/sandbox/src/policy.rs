@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::SandboxLauncher;
+use crate::{HostPattern, SandboxLauncher};
 
 /// The sandbox of a session. Each command gets a [`SandboxPolicy`] made from it.
 #[derive(Clone, Debug)]
@@ -73,14 +73,14 @@ pub struct FileHandle {
 }
 
 /// Whether programs can use the network.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetworkAccess {
     /// No network, not even this machine's own addresses.
     #[default]
     Off,
-    /// TCP to this port of this machine only, where a proxy decides which hosts may be reached.
-    Proxy(u16),
+    /// These hosts, through a proxy, which `HTTP_PROXY` and the like name. The program has a network of
+    /// its own with nothing else in it, for which the system must allow namespaces.
+    Hosts(Vec<HostPattern>),
     /// The network of the user. Sockets of this machine that have a path or a name (the session bus,
     /// docker) stay closed: their servers would do what the program may not.
     On,

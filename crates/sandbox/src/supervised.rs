@@ -8,8 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::net::{Shutdown, shutdown};
 
+use crate::linux::namespaces::PROXY_PORT;
 use crate::linux::{Report, connect, receive_report, send_end_request, send_request};
-use crate::{Namespaces, ProcessEnd, Program, ProgramEvent, ProgramStreams, SandboxLauncher, SandboxPolicy};
+use crate::proxy::Proxy;
+use crate::{
+    Enforcement, Namespaces, NetworkAccess, ProcessEnd, Program, ProgramEvent, ProgramStreams,
+    SandboxLauncher, SandboxPolicy,
+};
 
 /// Whether the system allows namespaces, as far as is known.
 static NAMESPACES: AtomicBool = AtomicBool::new(true);
@@ -18,6 +23,7 @@ static NAMESPACES: AtomicBool = AtomicBool::new(true);
 /// process, however that comes.
 pub(crate) struct SupervisedProgram {
     socket: Arc<OwnedFd>,
+    _proxy: Option<Proxy>,
 }
 
 impl SupervisedProgram {
@@ -29,22 +35,24 @@ impl SupervisedProgram {
         on_event: impl FnMut(ProgramEvent) + Send + 'static,
     ) -> io::Result<Self> {
         let namespaces = policy.namespaces == Namespaces::WhereAllowed && NAMESPACES.load(Ordering::Relaxed);
-        let (socket, child) = match launch(launcher, policy, program, streams, namespaces)? {
-            Launch::Started(socket, child) => (socket, child),
-            Launch::NoNamespaces => {
-                NAMESPACES.store(false, Ordering::Relaxed);
-                match launch(launcher, policy, program, streams, false)? {
-                    Launch::Started(socket, child) => (socket, child),
-                    Launch::NoNamespaces => return Err(io::ErrorKind::Unsupported.into()),
-                }
-            }
+        let mut launched = launch(launcher, policy, program, streams, namespaces)?;
+        if matches!(launched, Launch::NoNamespaces) {
+            NAMESPACES.store(false, Ordering::Relaxed);
+            launched = launch(launcher, policy, program, streams, false)?;
+        }
+        let Launch::Started { socket, child, listener } = launched else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let proxy = match (&policy.network, listener) {
+            (NetworkAccess::Hosts(hosts), Some(listener)) => Some(Proxy::serve(listener, hosts.clone())?),
+            _ => None,
         };
         let socket = Arc::new(socket);
         let reports = socket.clone();
         std::thread::Builder::new()
             .name("supervisor".to_owned())
             .spawn(move || follow(&reports, child, on_event))?;
-        Ok(SupervisedProgram { socket })
+        Ok(SupervisedProgram { socket, _proxy: proxy })
     }
 
     pub fn request_end(&self) {
@@ -59,8 +67,22 @@ impl Drop for SupervisedProgram {
 }
 
 enum Launch {
-    Started(OwnedFd, Child),
+    Started {
+        socket: OwnedFd,
+        child: Child,
+        /// Listens in the program's own network, if it has one.
+        listener: Option<OwnedFd>,
+    },
     NoNamespaces,
+}
+
+/// The variables by which programs find the proxy of their own network.
+fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    let proxy = names.map(|name| (name, format!("http://127.0.0.1:{PROXY_PORT}")));
+    // What a program starts itself is in its own network, too.
+    let direct = ["NO_PROXY", "no_proxy"].map(|name| (name, "localhost,127.0.0.1,::1".to_owned()));
+    proxy.into_iter().chain(direct)
 }
 
 fn launch(
@@ -70,20 +92,36 @@ fn launch(
     streams: &ProgramStreams,
     namespaces: bool,
 ) -> io::Result<Launch> {
+    let has_own_network = matches!(policy.network, NetworkAccess::Hosts(_));
+    if has_own_network && (!namespaces || policy.enforcement == Enforcement::None) {
+        // Landlock could allow a port, but on any machine: nothing would tell hosts apart.
+        return Err(io::Error::other(
+            "a list of hosts in `network` needs namespaces, which this system does not allow to users",
+        ));
+    }
     let (socket, theirs) = connect()?;
     let mut command = program.command(Some(launcher));
+    if has_own_network {
+        command.envs(proxy_variables());
+    }
     command.stdin(theirs).stdout(streams.output.try_clone()?).stderr(streams.errors.try_clone()?);
     let mut child = command.spawn()?;
     // Our copies of what the launcher has now.
     drop(command);
     let input = streams.input.as_ref().map(AsFd::as_fd);
     let sent = send_request(&socket, policy, program, namespaces, input);
-    let report = sent.map(|()| receive_report(&socket));
-    let failure = match report {
-        Ok(Some(Report::Started)) => return Ok(Launch::Started(socket, child)),
+    let mut listener = None;
+    let mut next_report = || loop {
+        match receive_report(&socket) {
+            Some((Report::Listening, received)) => listener = received,
+            report => return report.map(|(report, _)| report),
+        }
+    };
+    let failure = match sent.map(|()| next_report()) {
+        Ok(Some(Report::Started)) => return Ok(Launch::Started { socket, child, listener }),
         Ok(Some(Report::NoNamespaces)) => None,
         Ok(Some(Report::Failed(why))) => Some(io::Error::other(why)),
-        Ok(Some(Report::Ended(_)) | None) => Some(io::Error::other("the launcher of the sandbox failed")),
+        Ok(_) => Some(io::Error::other("the launcher of the sandbox failed")),
         Err(error) => Some(error),
     };
     drop(socket);
@@ -93,7 +131,7 @@ fn launch(
 
 fn follow(socket: &OwnedFd, mut child: Child, mut on_event: impl FnMut(ProgramEvent)) {
     let mut ended = false;
-    while let Some(report) = receive_report(socket) {
+    while let Some((report, _)) = receive_report(socket) {
         if let Report::Ended(end) = report {
             ended = true;
             on_event(ProgramEvent::Ended(end));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hardpan_agent::QueueMode;
 use hardpan_context::KeepLevel;
 use hardpan_providers::RetryPolicy;
-use hardpan_sandbox::ResourceLimits;
+use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
 
 /// `config.toml`: the defaults that flags override.
@@ -125,13 +125,30 @@ impl<'de> Deserialize<'de> for SandboxMode {
 }
 
 /// Which network commands in the sandbox have: `false`, `true`, or a list of hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected `true`, `false` or a list of hosts")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkSetting {
     /// All of the user's, or none.
     Switch(bool),
     /// These hosts, through a proxy: `crates.io`, `*.npmjs.org`.
-    Hosts(Vec<String>),
+    Hosts(Vec<HostPattern>),
+}
+
+impl<'de> Deserialize<'de> for NetworkSetting {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected `true`, `false` or a list of hosts")]
+        enum Value {
+            Switch(bool),
+            Hosts(Vec<String>),
+        }
+        match Value::deserialize(deserializer)? {
+            Value::Switch(is_on) => Ok(NetworkSetting::Switch(is_on)),
+            Value::Hosts(hosts) => {
+                let hosts = hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>();
+                hosts.map(NetworkSetting::Hosts).map_err(serde::de::Error::custom)
+            }
+        }
+    }
 }
 
 /// `[limits]`: how much commands can use of the machine; 0 is no limit.

@@ -13,6 +13,7 @@ use hardpan_sandbox::{
     SandboxLauncher, SandboxPolicy, run_program,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,7 +23,8 @@ struct Request {
     hidden: Vec<PathBuf>,
     enforcement: Enforcement,
     namespaces: Namespaces,
-    network: NetworkAccess,
+    /// `true`, `false`, or a list of hosts.
+    network: Value,
     limits: ResourceLimits,
     commands: Vec<String>,
 }
@@ -33,6 +35,14 @@ fn main() -> std::io::Result<()> {
     let Request { folder, writable, hidden, enforcement, namespaces, network, limits, commands } =
         serde_json::from_str(&request)?;
     let launcher = SandboxLauncher::installed().ok_or_else(|| Error::other("/proc is not mounted"))?;
+    let network = match network {
+        Value::Bool(true) => NetworkAccess::On,
+        Value::Array(hosts) => {
+            let hosts = hosts.iter().filter_map(Value::as_str).map(str::parse);
+            NetworkAccess::Hosts(hosts.collect::<Result<_, _>>().map_err(Error::other)?)
+        }
+        _ => NetworkAccess::Off,
+    };
     let writable = writable.iter().map(|path| FileHandle::open(path)).collect::<Result<_, _>>()?;
     let policy =
         SandboxPolicy { enforcement, namespaces, writable, hidden, network, limits, ..Default::default() };

@@ -1,17 +1,17 @@
-//! Landlock: which files a program can read and write, and which TCP ports it can reach.
+//! Landlock: which files a program can read and write.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use super::wire::{LaunchRequest, PathBytes};
-use crate::{NetworkAccess, SandboxSupport};
+use super::wire::{LaunchRequest, NetworkMode, PathBytes};
+use crate::SandboxSupport;
 
 /// The Landlock version whose file rights are restricted. Version 3 (Linux 6.2) is the first that
 /// also covers truncation.
@@ -53,25 +53,13 @@ fn restrict_files(request: &LaunchRequest, writable: &[OwnedFd]) -> Result<(), R
         .handle_access(AccessFs::from_all(FILE_ABI))?
         // The command can send signals only to what it started itself.
         .scope(Scope::from_all(ABI::V6))?;
-    match &request.network {
-        NetworkAccess::Off => ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?,
-        NetworkAccess::Proxy(_) => {
-            // Without this right, there would be no telling hosts apart: nothing may run then.
-            ruleset = ruleset
-                .set_compatibility(CompatLevel::HardRequirement)
-                .handle_access(AccessNet::from_all(ABI::V4))?
-                .set_compatibility(CompatLevel::BestEffort);
-        }
-        NetworkAccess::On => {}
+    if request.network == NetworkMode::Off {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
     let paths = |paths: &[PathBytes]| paths.iter().map(PathBytes::path).collect::<Vec<_>>();
     let mut hidden = paths(&request.hidden);
     hidden.push(TERMINALS.into());
-    let mut ruleset = ruleset.create()?;
-    if let NetworkAccess::Proxy(port) = request.network {
-        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
-    }
-    let mut rules = RulesetBuilder { ruleset, hidden: &hidden };
+    let mut rules = RulesetBuilder { ruleset: ruleset.create()?, hidden: &hidden };
     let read = AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir;
     // The names in folders may be listed everywhere.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;

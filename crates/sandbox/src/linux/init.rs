@@ -55,12 +55,12 @@ fn start(received: ReceivedRequest) -> io::Result<Pid> {
         Enforcement::Full => {
             files::restrict(&request, &writable)?;
             files::drop_privileges()?;
-            syscalls::restrict(&request.network)?;
+            syscalls::restrict(request.network)?;
         }
         Enforcement::SystemCalls => {
             files::drop_privileges()?;
             rustix::thread::set_no_new_privs(true)?;
-            syscalls::restrict(&request.network)?;
+            syscalls::restrict(request.network)?;
         }
         Enforcement::None => {}
     }

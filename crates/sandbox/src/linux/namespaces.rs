@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
@@ -16,19 +17,23 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{
     CapabilitySet, UnshareFlags, capabilities, clear_ambient_capability_set,
     configure_capability_in_ambient_set, set_capabilities,
 };
 
-use super::wire::ReceivedRequest;
+use super::wire::{NetworkMode, ReceivedRequest};
 
 /// Moves this process to a mount namespace, and its children to a process namespace, of their own. On
 /// failure, nothing may be started from this process.
 pub(super) fn enter(received: &ReceivedRequest) -> io::Result<()> {
     let (user, group) = (geteuid(), getegid());
-    let own = UnshareFlags::NEWPID | UnshareFlags::NEWNS;
+    let mut own = UnshareFlags::NEWPID | UnshareFlags::NEWNS;
+    if received.request.network == NetworkMode::Own {
+        own |= UnshareFlags::NEWNET;
+    }
     if !(user.is_root() && unshare(own).is_ok()) {
         unshare(own | UnshareFlags::NEWUSER)?;
         // Everybody stays who they are; there are no other users.
@@ -55,6 +60,45 @@ pub(super) fn enter(received: &ReceivedRequest) -> io::Result<()> {
     sets.inheritable |= CapabilitySet::SYS_ADMIN;
     set_capabilities(None, sets)?;
     Ok(configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)?)
+}
+
+/// The port that the proxy of a program's own network listens on.
+pub(crate) const PROXY_PORT: u16 = 3128;
+
+/// A socket that listens in this process's network, which is new: its only interface is switched on
+/// first.
+pub(super) fn listen() -> io::Result<TcpListener> {
+    let routes = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    send(&routes, &switch_on_request(), SendFlags::empty())?;
+    // The answer: a header of 16 bytes, then an error number, which is 0.
+    let mut answer = [0; 64];
+    let (length, _) = recv(&routes, &mut answer, RecvFlags::empty())?;
+    if length < 20 || answer[16..20] != [0; 4] {
+        return Err(io::Error::other("the loopback interface cannot be switched on"));
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))
+}
+
+/// `RTM_NEWLINK` for the first interface, with the flag `IFF_UP` (rtnetlink(7)).
+fn switch_on_request() -> Vec<u8> {
+    const LENGTH: u32 = 32;
+    const RTM_NEWLINK: u16 = 16;
+    const REQUEST_WITH_ANSWER: u16 = 0x5;
+    const LOOPBACK: i32 = 1;
+    const UP: u32 = 1;
+    let mut bytes = Vec::new();
+    bytes.extend(LENGTH.to_ne_bytes());
+    bytes.extend(RTM_NEWLINK.to_ne_bytes());
+    bytes.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
+    // Sequence number and port.
+    bytes.extend([0; 8]);
+    // Family, padding and type.
+    bytes.extend([0; 4]);
+    bytes.extend(LOOPBACK.to_ne_bytes());
+    bytes.extend(UP.to_ne_bytes());
+    // Which flags are meant.
+    bytes.extend(UP.to_ne_bytes());
+    bytes
 }
 
 /// In the first process of the namespace: shows its processes in `/proc`.

@@ -11,7 +11,7 @@ use rustix::process::{
     waitpid,
 };
 
-use super::wire::{Report, receive_request, report};
+use super::wire::{NetworkMode, Report, receive_request, report, report_listener};
 use super::{init, namespaces};
 
 /// The argument by which the launcher knows that it is the init process.
@@ -37,6 +37,13 @@ pub(super) fn run(marker: &str) -> i32 {
     if received.request.namespaces && namespaces::enter(&received).is_err() {
         report(socket, &Report::NoNamespaces);
         return 1;
+    }
+    if received.request.network == NetworkMode::Own {
+        let listening = namespaces::listen().and_then(|listener| report_listener(socket, listener.as_fd()));
+        if let Err(error) = listening {
+            report(socket, &Report::Failed(format!("the network of the sandbox: {error}")));
+            return 1;
+        }
     }
     // A link to the running program, whatever is on disk; in the new process, which is the first of
     // its namespace, it leads there, too.

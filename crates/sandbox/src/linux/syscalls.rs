@@ -11,7 +11,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use crate::NetworkAccess;
+use super::wire::NetworkMode;
 
 /// Calls that no command needs and that reach beyond it: into other processes, the kernel, the
 /// machine, or past the checks of the other ones. `io_uring` performs calls that no filter sees.
@@ -96,7 +96,7 @@ const NAMESPACES: [i32; 7] = [
 const SOCKET_KIND: u64 = 0xf;
 
 /// Restricts this process, and every process that it starts, for good.
-pub(super) fn restrict(network: &NetworkAccess) -> io::Result<()> {
+pub(super) fn restrict(network: NetworkMode) -> io::Result<()> {
     // Without seccomp, Landlock still blocks TCP. The caller has warned the user (`SandboxSupport`).
     let Ok(filters) = filters(network) else { return Ok(()) };
     for filter in filters {
@@ -107,13 +107,13 @@ pub(super) fn restrict(network: &NetworkAccess) -> io::Result<()> {
 }
 
 /// The filters, to be applied in this order.
-pub(super) fn filters(network: &NetworkAccess) -> Result<[BpfProgram; 2], seccompiler::Error> {
+pub(super) fn filters(network: NetworkMode) -> Result<[BpfProgram; 2], seccompiler::Error> {
     // Its flags are behind a pointer. A libc that learns that it does not exist calls `clone`.
     let unknown = filter(BTreeMap::from([(libc::SYS_clone3, vec![])]), libc::ENOSYS)?;
     Ok([unknown, filter(refused_calls(network)?, libc::EPERM)?])
 }
 
-fn refused_calls(network: &NetworkAccess) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
+fn refused_calls(network: NetworkMode) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
     let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, vec![])).collect();
     // TIOCSTI types into a terminal on the user's behalf, TIOCLINUX pastes into a console.
@@ -129,7 +129,7 @@ fn refused_calls(network: &NetworkAccess) -> Result<BTreeMap<i64, Vec<SeccompRul
     let pairs = kinds.map(|kind| rule(&[(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), kind)]));
     calls.insert(libc::SYS_socketpair, pairs.collect::<Result<_, _>>()?);
     calls.insert(libc::SYS_socket, socket_rules(network)?);
-    if *network == NetworkAccess::Off {
+    if network == NetworkMode::Off {
         calls.insert(libc::SYS_connect, vec![]);
     }
     Ok(calls)
@@ -149,33 +149,21 @@ const TIOCLINUX: u64 = 0x541C;
 
 /// The sockets that are refused. None of an unknown family, as those that talk to the host of a
 /// virtual machine.
-fn socket_rules(network: &NetworkAccess) -> Result<Vec<SeccompRule>, BackendError> {
-    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+fn socket_rules(network: NetworkMode) -> Result<Vec<SeccompRule>, BackendError> {
+    use SeccompCmpOp::{Eq, Ne};
     #[allow(clippy::cast_sign_loss, reason = "families are positive")]
     let [inet, inet6, netlink] =
         [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(|family| family as u64);
     // An empty list of rules refuses all.
     Ok(match network {
-        NetworkAccess::Off => Vec::new(),
-        NetworkAccess::On => {
+        NetworkMode::Off => Vec::new(),
+        // A network of its own has nobody in it.
+        NetworkMode::On | NetworkMode::Own => {
             vec![
                 rule(&[(0, Ne, inet), (0, Ne, inet6), (0, Ne, netlink)])?,
                 // Of what the kernel tells, only addresses and routes, which names are resolved with.
                 rule(&[(0, Eq, netlink), (2, Ne, 0)])?,
             ]
-        }
-        NetworkAccess::Proxy(_) => {
-            let not_internet = rule(&[(0, Ne, inet), (0, Ne, inet6)])?;
-            // Landlock knows the ports of TCP only.
-            let not_stream =
-                (0..=SOCKET_KIND).filter(|kind| *kind != libc::SOCK_STREAM as u64).collect::<Vec<_>>();
-            let mut rules = vec![not_internet];
-            for kind in not_stream {
-                rules.push(rule(&[(1, MaskedEq(SOCKET_KIND), kind)])?);
-            }
-            // SOCK_STREAM of another protocol than TCP (SCTP, MPTCP).
-            rules.push(rule(&[(2, Ne, 0), (2, Ne, libc::IPPROTO_TCP as u64)])?);
-            rules
         }
     })
 }

@@ -36,10 +36,30 @@ pub(crate) struct LaunchRequest {
     pub writable: Vec<PathBytes>,
     pub hidden: Vec<PathBytes>,
     pub readable: Vec<PathBytes>,
-    pub network: NetworkAccess,
+    pub network: NetworkMode,
     pub limits: ResourceLimits,
     /// Whether the program's standard input comes after the other descriptors. It is empty if not.
     pub has_input: bool,
+}
+
+/// The network of a program, as the launcher needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NetworkMode {
+    Off,
+    /// One of its own, with a port that the caller gets to listen on.
+    Own,
+    On,
+}
+
+impl From<&NetworkAccess> for NetworkMode {
+    fn from(network: &NetworkAccess) -> Self {
+        match network {
+            NetworkAccess::Off => NetworkMode::Off,
+            NetworkAccess::Hosts(_) => NetworkMode::Own,
+            NetworkAccess::On => NetworkMode::On,
+        }
+    }
 }
 
 /// A path that may be no UTF-8.
@@ -65,6 +85,8 @@ impl From<&Path> for PathBytes {
 pub(crate) enum Report {
     /// The program runs.
     Started,
+    /// The socket that listens in the program's own network comes with the packet.
+    Listening,
     /// Nothing runs: the system allows no namespaces.
     NoNamespaces,
     /// Nothing runs, for this reason.
@@ -105,7 +127,7 @@ pub(crate) fn send_request(
         writable: writable.iter().map(|file| file.path().into()).collect(),
         hidden: bytes(hidden),
         readable: bytes(readable),
-        network: network.clone(),
+        network: network.into(),
         limits: *limits,
         has_input: input.is_some(),
     };
@@ -165,13 +187,38 @@ pub(super) fn report(socket: BorrowedFd<'_>, report: &Report) {
     let _ = rustix::net::send(socket, &packet, SendFlags::NOSIGNAL);
 }
 
-/// The next report; none when the launcher has ended.
-pub(crate) fn receive_report(socket: &OwnedFd) -> Option<Report> {
+/// Hands the socket that listens in the program's network to the caller.
+pub(super) fn report_listener(socket: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
+    let packet = serde_json::to_vec(&Report::Listening)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let listeners = [listener];
+    if !control.push(SendAncillaryMessage::ScmRights(&listeners)) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(&packet)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// The next report, and the socket that comes with it; none when the launcher has ended.
+pub(crate) fn receive_report(socket: &OwnedFd) -> Option<(Report, Option<OwnedFd>)> {
     let mut packet = vec![0; MAX_PACKET];
     loop {
-        match rustix::net::recv(socket, &mut *packet, RecvFlags::empty()) {
-            Ok((_, 0)) => return None,
-            Ok((_, length)) => return serde_json::from_slice(&packet[..length]).ok(),
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut packet)];
+        match rustix::net::recvmsg(socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Ok(received) if received.bytes == 0 => return None,
+            Ok(received) => {
+                let mut listener = None;
+                for message in control.drain() {
+                    if let RecvAncillaryMessage::ScmRights(files) = message {
+                        listener = files.last();
+                    }
+                }
+                let report = serde_json::from_slice(&packet[..received.bytes]).ok()?;
+                return Some((report, listener));
+            }
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
         }

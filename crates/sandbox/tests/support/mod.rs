@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hardpan_sandbox::{Enforcement, Namespaces, NetworkAccess, ProcessEnd, ResourceLimits};
+use hardpan_sandbox::{Enforcement, Namespaces, ProcessEnd, ResourceLimits};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Who runs the commands.
@@ -41,7 +42,7 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     pub enforcement: Enforcement,
     pub namespaces: Namespaces,
-    pub network: NetworkAccess,
+    pub network: Value,
     pub limits: ResourceLimits,
     pub commands: Vec<String>,
 }
