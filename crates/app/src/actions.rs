@@ -171,8 +171,8 @@ impl ConversationApp {
     fn tell_undone(&self, undone: &[UndoneFile]) {
         let is_undone =
             |file: &&UndoneFile| matches!(file.outcome, UndoOutcome::Restored | UndoOutcome::Removed);
-        let root = workspace::find_project_root(&self.folder);
-        let paths = undone.iter().filter(is_undone).map(|file| workspace::display_path(&root, &file.path));
+        let root = &self.scope.root;
+        let paths = undone.iter().filter(is_undone).map(|file| workspace::display_path(root, &file.path));
         let paths: Vec<String> = paths.collect();
         if paths.is_empty() {
             return;
@@ -197,8 +197,8 @@ impl ConversationApp {
 
     /// What closing a file would cost; none before the first request.
     pub fn forecast_closing(&self, path: &Path) -> Option<CostForecast> {
-        let root = workspace::find_project_root(&self.folder);
-        let shown = workspace::display_path(&root, &self.folder.join(path));
+        let root = &self.scope.root;
+        let shown = workspace::display_path(root, &self.folder.join(path));
         self.agent.forecast_cost(PlannedAction::Close(&format!("file:{shown}")))
     }
 }

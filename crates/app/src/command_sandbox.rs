@@ -1,6 +1,7 @@
 //! [`CommandSandbox`]: how the commands of the model run, from the settings and from what the system
 //! supports.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hardpan_sandbox::{
@@ -10,7 +11,7 @@ use hardpan_sandbox::{
 use hardpan_tools::Confinement;
 
 use crate::approval::CommandRules;
-use crate::notice::{Notice, NoticeSink};
+use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::settings::{NetworkSetting, SandboxMode, Settings, UserFolders, expand_home};
 
 /// Files and folders of the home folder that hold keys, passwords and sessions of other programs.
@@ -109,6 +110,19 @@ pub(crate) fn without_restrictions(launcher: Option<SandboxLauncher>) -> Confine
         let policy = SandboxPolicy { enforcement: Enforcement::None, ..SandboxPolicy::default() };
         Confinement::Sandbox(Sandbox { launcher, policy })
     })
+}
+
+/// What hooks may do when Hardpan commits: what commands may. `writable` are the repository's folders.
+pub(crate) fn commit_policy(settings: &Settings, writable: &[PathBuf]) -> io::Result<SandboxPolicy> {
+    let writable = writable.iter().map(|path| FileHandle::open(path)).collect::<io::Result<Vec<_>>>()?;
+    // There are no outputs of earlier commands.
+    Ok(policy(settings, Path::new("/dev/null"), &DiscardNotices).with_writable(writable))
+}
+
+/// What neither commands nor git can read.
+pub(crate) fn hidden_folders(settings: &Settings) -> Vec<PathBuf> {
+    let readable: Vec<PathBuf> = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
+    hidden(&settings.user_folders, &readable)
 }
 
 fn policy(settings: &Settings, outputs: &Path, notices: &dyn NoticeSink) -> SandboxPolicy {

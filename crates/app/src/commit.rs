@@ -1,10 +1,11 @@
 //! Commit messages: [`Repository`] reads what git has staged, a [`MessageWriter`] lets a model
 //! describe it, and [`Repository::commit`] commits it.
 
-mod error; // CommitError, GitError
+mod error; // CommitError
 mod message; // CommitMessage: checks and cleans what a model wrote
 mod model; // MessageWriter: asks the model
-mod staged; // StagedChanges: what git has staged; and the commit itself
+mod repository; // Repository: reads and commits
+mod staged; // StagedChanges: what git has staged
 
 use std::fmt;
 
@@ -13,10 +14,11 @@ use hardpan_providers::ClientNotice;
 use crate::error_text;
 use crate::side_requests::RecordBillsError;
 
-pub use error::{CommitError, GitError};
+pub use error::CommitError;
 pub use message::{CommitMessage, MessageProblem};
 pub use model::{CommitBill, MessageAuthor, MessageWriter};
-pub use staged::{FilePatch, Repository, StagedChanges, StagedFile};
+pub use repository::Repository;
+pub use staged::{FilePatch, StagedChanges, StagedFile};
 
 /// What the user should know while a commit message is written.
 #[derive(Debug)]

@@ -57,9 +57,10 @@ pub fn read_snapshot_file(
     settings: &Settings,
 ) -> Result<SnapshotFile, GatherError> {
     let folder = canonical_folder(&options.folder)?;
+    let root = workspace::find_project_root(&folder);
     let mut file = read_snapshot(path, options.now)?;
     for path in &options.files {
-        folder::add_file(&mut file, &folder, path);
+        folder::add_file(&mut file, &root, &folder, path);
     }
     for path in &options.images {
         file.images.push(folder::image_entry(workspace::read_image(path)?, None));

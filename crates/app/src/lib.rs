@@ -44,6 +44,7 @@ pub mod commit; // commit messages for staged changes
 mod conversation_app; // ConversationApp: what a face works with
 mod error_text; // error_text: an error with its causes, in one line
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
+mod git_access; // how Hardpan itself runs git
 pub mod learned_state; // what providers taught us, stored between runs
 pub mod mentions; // the files and images that a prompt names with @
 pub mod model_check; // compares the catalogue with the provider's own list of models

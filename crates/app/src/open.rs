@@ -17,6 +17,7 @@ use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::clock::now;
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
+use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
@@ -122,18 +123,23 @@ impl ConversationApp {
         let state = LearnedState::load(&options.user_folders);
         let target = choose_target(&options.target, &settings, &conversation, &state, &**notices)?;
         let index = workspace::LiveIndex::new(&root, settings.user_folders.cache.as_deref());
+        let programs = find_programs(&root, &settings);
+        let sandbox_mode = options.sandbox.or(settings.config.sandbox).unwrap_or_default();
         let tool_set = ToolSet::new(
             &settings,
             &index,
             &conversation.session,
             scratch.as_ref().map(|scratch| &*scratch.0),
+            &programs,
             options.sandbox_launcher.clone(),
-            options.sandbox.or(settings.config.sandbox).unwrap_or_default(),
+            sandbox_mode,
             notices,
         );
         let scope = with_outputs(workspace_scope, &tool_set.outputs);
         let reader = FolderReader::new(
+            root.clone(),
             folder.clone(),
+            git_for(&root, &settings, programs, sandbox_mode, options.sandbox_launcher.clone()),
             settings.clone(),
             expansions.model_listing(),
             index,

@@ -25,6 +25,7 @@ use jiff::Timestamp;
 use crate::clock::now;
 use crate::conversation_app::restore_pinned;
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_snapshot_file};
+use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
 use crate::mentions::Mentions;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
@@ -136,7 +137,9 @@ pub async fn assemble(
     };
     let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
     let scope = with_outputs(scope, &artifacts.outputs);
-    let reader = FolderReader::new(folder, settings.clone(), skills, index, notices.clone());
+    let sandbox_mode = settings.config.sandbox.unwrap_or_default();
+    let git = git_for(&root, settings, find_programs(&root, settings), sandbox_mode, None);
+    let reader = FolderReader::new(root, folder, git, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let pinned = restore_pinned(&conversation);
     let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hardpan_agent::Agent;
 use hardpan_agent::events::AgentStart;
-use hardpan_sandbox::SandboxLauncher;
+use hardpan_sandbox::{Programs, SandboxLauncher};
 use hardpan_tools::{
     Confinement, Journal, ShellOptions, Symbols, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
     command_environment, scrub_environment,
@@ -84,6 +84,7 @@ impl ToolSet {
         index: &Arc<LiveIndex>,
         session: &str,
         scratch: Option<&Path>,
+        programs: &Programs,
         launcher: Option<SandboxLauncher>,
         sandbox_mode: SandboxMode,
         notices: &Arc<dyn NoticeSink>,
@@ -103,6 +104,7 @@ impl ToolSet {
         let (known, passed) = (settings.all_keys(), &config.pass_environment);
         // What the user could run anywhere is not restricted, but ends with the conversation.
         let own = ShellOptions {
+            program: programs.shell.clone(),
             outputs: outputs.clone(),
             temp,
             environment: scrub_environment(std::env::vars_os(), &keys, &known, passed),
@@ -170,7 +172,7 @@ fn tools(
 /// The tools for a request that is only shown. They create nothing on disk, and are never called.
 pub(crate) fn shown_tools(settings: &Settings, index: Arc<LiveIndex>) -> ToolRegistry {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
-    let shell =
-        ShellOptions { outputs, temp, environment: Default::default(), confinement: Confinement::None };
+    let (program, environment) = ("/bin/sh".into(), Default::default());
+    let shell = ShellOptions { program, outputs, temp, environment, confinement: Confinement::None };
     ToolRegistry::built_in(tools(settings, index, None, shell))
 }

@@ -52,7 +52,7 @@ enum CommitMode {
 pub fn commit(args: &CommitArgs) -> Result<()> {
     let folder = working_folder(args.dir.as_deref())?;
     let settings = load_settings(args.dir.as_deref())?;
-    let repository = Repository::at(&folder)?;
+    let repository = Repository::at(&folder, &settings)?;
     let staged = repository.staged()?;
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     let mode = match (args.print, args.yes) {
@@ -61,11 +61,14 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
         _ if terminal => CommitMode::Ask,
         _ => CommitMode::Show,
     };
+    if matches!(mode, CommitMode::Commit | CommitMode::Ask) {
+        repository.check_can_commit()?;
+    }
     let message = write_message(args, &settings, &staged, &mode)?;
     show(&message)?;
     match mode {
         CommitMode::Print => Ok(()),
-        CommitMode::Commit => Ok(repository.commit(&staged, &message)?),
+        CommitMode::Commit => Ok(repository.commit(&staged, &message, &show_output)?),
         CommitMode::Ask => ask(&repository, &staged, message),
         CommitMode::Show => {
             note!(
@@ -147,6 +150,13 @@ fn show(message: &CommitMessage) -> Result<()> {
     Ok(output::print(text)?)
 }
 
+/// Shows what git and hooks print. Standard output is reserved for the message.
+fn show_output(text: &str) {
+    if !text.trim().is_empty() {
+        note!("{}", text.trim_end());
+    }
+}
+
 /// Asks the user until they commit or decline.
 fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessage) -> Result<()> {
     loop {
@@ -154,7 +164,7 @@ fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessa
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line).context("cannot read your answer")?;
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(repository.commit(staged, &message)?),
+            "y" | "yes" => return Ok(repository.commit(staged, &message, &show_output)?),
             "e" | "edit" => match repository.edit(&message) {
                 Ok(edited) => {
                     message = edited;

@@ -57,6 +57,7 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
         policy: SandboxPolicy { hidden: vec![root.join("config")], network, ..SandboxPolicy::default() },
     };
     let shell = ShellOptions {
+        program: "/bin/bash".into(),
         outputs: root.join("outputs"),
         temp: root.join("temp"),
         environment: command_environment(std::env::vars_os(), &[], &[]),

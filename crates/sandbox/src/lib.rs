@@ -28,6 +28,7 @@ mod linux; // Landlock, seccomp, namespaces, and the processes of the launcher
 mod policy; // Sandbox and SandboxPolicy: what a program can do
 mod process_group; // ProcessGroup: a program without a launcher
 mod program; // Program, run_program
+mod programs; // Programs: what Hardpan itself runs, found once
 mod proxy; // HostPattern, and the proxy that reaches what patterns name
 mod public_address; // is_public_address
 mod running; // RunningProgram: a program and its descendants
@@ -42,6 +43,7 @@ pub use policy::{
 };
 pub use process_group::ProcessEnd;
 pub use program::{OutputLimits, Program, ProgramOutput, run_program};
+pub use programs::Programs;
 pub use proxy::{HostPattern, InvalidHostPattern};
 pub use public_address::is_public_address;
 pub use running::{ProgramEvent, ProgramStreams, RunningProgram};

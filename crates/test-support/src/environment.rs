@@ -192,6 +192,7 @@ impl TestEnvironment {
             Toolset::Real => {
                 let journal = Arc::new(Journal::open(self.base.join("journal")).expect("a journal"));
                 let shell = ShellOptions {
+                    program: "/bin/bash".into(),
                     outputs: self.base.join("outputs"),
                     temp: self.base.join("temp"),
                     environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],

@@ -55,6 +55,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How `bash` runs commands.
 #[derive(Clone, Debug)]
 pub struct ShellOptions {
+    /// The shell, by absolute path.
+    pub program: PathBuf,
     /// The folder that receives outputs which are too long for an answer.
     pub outputs: PathBuf,
     /// The value of `TMPDIR` for commands. The folder is created when the first command runs.
@@ -183,7 +185,7 @@ impl Bash {
     ) -> std::io::Result<RunningCommand> {
         // There is nobody to press a key in a pager or to look at colours.
         let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-        let program = Program::new(find_shell(&self.options.environment), &scope.folder)
+        let program = Program::new(&self.options.program, &scope.folder)
             .arguments(["-c", line])
             .variables(self.options.environment.iter().cloned())
             .variable("TMPDIR", &self.options.temp)
@@ -216,16 +218,6 @@ struct RunningCommand {
     program: RunningProgram,
     events: UnboundedReceiver<ProgramEvent>,
     pipe: Receiver,
-}
-
-/// The first `bash` in `PATH`, then in the usual places; `/bin/sh` where there is none.
-fn find_shell(environment: &[(OsString, OsString)]) -> PathBuf {
-    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
-    let folders = path.map(std::env::split_paths).into_iter().flatten();
-    let is_there = |path: &PathBuf| path.is_absolute() && path.is_file();
-    let in_path = folders.map(|folder| folder.join("bash")).find(is_there);
-    let known = || ["/bin/bash", "/usr/bin/bash"].map(PathBuf::from).into_iter().find(is_there);
-    in_path.or_else(known).unwrap_or_else(|| Path::new("/bin/sh").to_owned())
 }
 
 /// Collects the output until the command has ended and its processes are gone. Dropping the future

@@ -196,6 +196,7 @@ mod tests {
     fn every_tool_that_changes_things_has_its_words() {
         let folder = std::env::temp_dir();
         let shell = ShellOptions {
+            program: "/bin/bash".into(),
             outputs: folder.clone(),
             temp: folder,
             environment: Vec::new(),

@@ -1,145 +1,329 @@
-//! [`git_status`] and [`find_project_root`]: the repository, the branch and the changes. Git is run
-//! with limits on time and output.
+//! [`Git`] runs git on a repository that others can change, and [`find_project_root`] finds it.
+//!
+//! A repository names programs: filters, file monitors, hooks, signers. Commands of the model, or
+//! whoever made the repository, can write its settings at any moment. So git runs in the sandbox,
+//! where it reads nothing but the repository, and gets an environment and settings of its own.
 
-use std::io::Read;
+mod environment; // the variables and settings that git gets
+mod own_settings; // what git gets of the user's own settings
+mod repository; // RepositoryFolders: where a repository keeps what, verified
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use hardpan_sandbox::{
+    OutputLimits, ProcessEnd, Program, ProgramOutput, Programs, SandboxLauncher, SandboxPolicy, run_program,
+};
+
+use own_settings::OwnSettings;
+pub use repository::RepositoryProblem;
+use repository::{RepositoryFolders, Setting};
+
 /// Longer than a warm status of the largest repositories takes, shorter than a person waits.
-const TIME_LIMIT: Duration = Duration::from_secs(5);
+const STATUS_TIME: Duration = Duration::from_secs(5);
 /// Enough for some 1,000 changed files; more would only fill the context window.
-const OUTPUT_LIMIT: usize = 64 * 1024;
+const STATUS_BYTES: usize = 64 * 1024;
+/// For what the user asks for and waits for.
+const READ_TIME: Duration = Duration::from_secs(60);
+/// Limit for listing settings, of which there are some hundred.
+const SETTINGS_BYTES: usize = 1024 * 1024;
 
-/// Limit for listing the configuration, which has some hundred names.
-const CONFIG_LIMIT: usize = 1024 * 1024;
+/// What programs need to start: themselves, their libraries, and who the user is.
+const SYSTEM_FILES: [&str; 15] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/passwd",
+    "/etc/nsswitch.conf",
+    "/etc/localtime",
+    "/etc/alternatives",
+];
 
-/// The branch and the changed files, as `git status --short --branch` prints them; `None` if git is
-/// absent or the folder is not in a repository. If git takes longer than 5 seconds or prints more
-/// than 64 KiB, the text says so.
-///
-/// Git writes nothing, and runs no program that the repository names: no file monitor, no filter,
-/// no transport for missing objects. Filters from the user's own configuration do run. Changes
-/// within submodules are not reported, since a submodule could name programs, too.
-pub fn git_status(root: &Path) -> Option<String> {
-    let filters = repository_filters(root)?;
-    let mut command = git_command(root);
-    command.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).args([
-        "status",
-        "--porcelain=v1",
-        "--branch",
-        "--untracked-files=normal",
-        "--ignore-submodules=dirty",
-    ]);
-    // By variables, not by `-c`, because a name may contain an equals sign. Variables that are
-    // already set stay.
-    let set = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0_usize);
-    for (at, key) in filters.iter().enumerate() {
-        let at = set + at;
-        command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "");
+/// Where git runs.
+#[derive(Clone, Debug)]
+pub enum GitConfinement {
+    /// In the sandbox.
+    Sandbox(SandboxLauncher),
+    /// With all the rights of the user, who wants no sandbox.
+    None,
+    /// Nowhere; the text says why there is no sandbox.
+    Refused(String),
+}
+
+/// What [`Git`] needs to know of the surroundings.
+#[derive(Clone, Debug)]
+pub struct GitOptions {
+    /// The programs that were found at the start.
+    pub programs: Programs,
+    /// Where git runs.
+    pub confinement: GitConfinement,
+    /// What it cannot read, besides everything that is not of the repository.
+    pub hidden: Vec<PathBuf>,
+    /// The home folder, with the user's own settings of git.
+    pub home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, where the user's own settings of git may be instead.
+    pub config_home: Option<PathBuf>,
+    /// The folder for the copy of the user's own settings that git gets.
+    pub cache: Option<PathBuf>,
+}
+
+/// Why git tells nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// There is no git, or only one that commands of the model could have put there.
+    #[error("cannot find git: is it installed, outside of this folder?")]
+    NotFound,
+    /// There is no sandbox for it.
+    #[error(
+        "git would run on files that anybody may have written, and there is no sandbox for it: {0}. `sandbox = \"off\"` in your config.toml lets it run with all your rights"
+    )]
+    NoSandbox(String),
+    /// The folder has no `.git`.
+    #[error("there is no repository")]
+    NoRepository,
+    /// The repository is none that git may run on.
+    #[error(transparent)]
+    Repository(#[from] RepositoryProblem),
+    /// git does not start.
+    #[error("cannot run git: {0}")]
+    NotStarted(#[source] std::io::Error),
+    /// It did not end in time.
+    #[error("git {arguments} did not end in time")]
+    TimedOut {
+        /// What git was asked to do.
+        arguments: String,
+    },
+    /// It exited with an error.
+    #[error("git {arguments} failed: {message}")]
+    Failed {
+        /// What git was asked to do.
+        arguments: String,
+        /// What git wrote to standard error.
+        message: String,
+    },
+}
+
+/// Runs git on one repository.
+#[derive(Debug)]
+pub struct Git {
+    root: PathBuf,
+    options: GitOptions,
+    own: OnceLock<OwnSettings>,
+}
+
+impl Git {
+    /// For the repository whose work tree is `root`.
+    pub fn new(root: impl Into<PathBuf>, options: GitOptions) -> Self {
+        Git { root: root.into(), options, own: OnceLock::new() }
     }
-    command.env("GIT_CONFIG_COUNT", (set + filters.len()).to_string());
-    match run_bounded(command, TIME_LIMIT, OUTPUT_LIMIT) {
-        CommandOutput::Whole(text) => Some(text),
-        CommandOutput::Truncated(text) => {
-            Some(format!("{text}(cut here: git status printed more than 64 KiB)\n"))
+
+    /// The branch and the changed files, as `git status --short --branch` prints them; `None` if the
+    /// folder is not a repository. If git takes longer than 5 seconds or prints more than 64 KiB,
+    /// the text says so.
+    ///
+    /// Of a submodule it tells only whether it is at another commit.
+    pub fn status(&self) -> Result<Option<String>, GitError> {
+        if self.root.join(".git").symlink_metadata().is_err() {
+            return Ok(None);
         }
-        CommandOutput::TimedOut => Some("(git status was stopped after 5 seconds)\n".into()),
-        CommandOutput::Failed => None,
-    }
-}
-
-/// A git command that only looks: it writes nothing, prompts for nothing and fetches nothing.
-fn git_command(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    command
-        .arg("--no-pager")
-        .current_dir(root)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        // A partial clone would fetch what it lacks, by a command that its configuration may name.
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_ALLOW_PROTOCOL", "none")
-        .env("LC_ALL", "C");
-    // Set if a git hook started us; they would point git at the hook's repository.
-    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-/// The settings by which the repository itself names filters: programs that git runs on files when
-/// it compares them. `None` if the configuration cannot be read.
-fn repository_filters(root: &Path) -> Option<Vec<String>> {
-    let mut command = git_command(root);
-    command.args(["config", "--show-scope", "-z", "--list", "--name-only"]);
-    let CommandOutput::Whole(listed) = run_bounded(command, TIME_LIMIT, CONFIG_LIMIT) else { return None };
-    let mut fields = listed.split('\0');
-    let mut filters = Vec::new();
-    while let (Some(scope), Some(name)) = (fields.next(), fields.next()) {
-        let runs = [".clean", ".process", ".required"].iter().any(|end| name.ends_with(end));
-        if name.starts_with("filter.") && runs && !matches!(scope, "system" | "global" | "command") {
-            filters.push(name.to_owned());
-        }
-    }
-    Some(filters)
-}
-
-#[derive(Debug, PartialEq)]
-enum CommandOutput {
-    /// Everything it printed.
-    Whole(String),
-    /// The complete lines within the limit.
-    Truncated(String),
-    /// It was killed because the time ran out.
-    TimedOut,
-    /// It could not be started, or exited with an error.
-    Failed,
-}
-
-fn run_bounded(mut command: Command, time: Duration, limit: usize) -> CommandOutput {
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let Ok(mut child) = spawned else { return CommandOutput::Failed };
-    let Some(stdout) = child.stdout.take() else { return CommandOutput::Failed };
-
-    // A thread reads, so that waiting can end before the output does.
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout.take(limit as u64 + 1).read_to_end(&mut bytes);
-        // Nobody listens any more if the time ran out.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-
-    let received = receiver.recv_timeout(time);
-    let whole = matches!(&received, Ok(Ok(bytes)) if bytes.len() <= limit);
-    if !whole {
-        let _ = child.kill(); // an error means that it has ended by itself
-    }
-    match received {
-        Ok(Ok(bytes)) if whole => match child.wait() {
-            Ok(status) if status.success() => {
-                CommandOutput::Whole(String::from_utf8_lossy(&bytes).into_owned())
+        let repository = self.repository(STATUS_TIME)?;
+        let arguments =
+            ["status", "--porcelain=v1", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty"];
+        let limits = OutputLimits { max_bytes: STATUS_BYTES, time: STATUS_TIME };
+        let output = self.run(&repository.program(&arguments), repository.readable(self), limits)?;
+        match output {
+            ProgramOutput { timed_out: true, .. } => {
+                Ok(Some("(git status was stopped after 5 seconds)\n".into()))
             }
-            _ => CommandOutput::Failed,
-        },
-        cut_or_late => {
-            // Reaped on another thread: a process stuck in the kernel survives even SIGKILL.
-            thread::spawn(move || child.wait());
-            match cut_or_late {
-                Ok(Ok(bytes)) => CommandOutput::Truncated(whole_lines(&bytes[..limit])),
-                Ok(Err(_)) => CommandOutput::Failed,
-                Err(_) => CommandOutput::TimedOut,
+            ProgramOutput { truncated: true, stdout, .. } => {
+                let text = whole_lines(&stdout);
+                Ok(Some(format!("{text}(cut here: git status printed more than 64 KiB)\n")))
             }
+            output => Ok(Some(lossy(&successful(&arguments, output)?.stdout))),
         }
     }
+
+    /// Runs git to read something, and returns at most `max_bytes` of what it prints.
+    pub fn read(&self, arguments: &[&str], max_bytes: usize) -> Result<Vec<u8>, GitError> {
+        let repository = self.repository(READ_TIME)?;
+        let limits = OutputLimits { max_bytes, time: READ_TIME };
+        let output = self.run(&repository.program(arguments), repository.readable(self), limits)?;
+        if output.truncated {
+            return Ok(output.stdout);
+        }
+        Ok(successful(arguments, output)?.stdout)
+    }
+
+    /// Whether git knows the repository, and it is one that git may run on.
+    pub fn check(&self) -> Result<(), GitError> {
+        self.repository(READ_TIME).map(|_| ())
+    }
+
+    /// Whether the settings of the user or of the repository have commits signed.
+    pub fn signs_commits(&self) -> Result<bool, GitError> {
+        let repository = self.repository(READ_TIME)?;
+        let own = self.own_settings().values("commit.gpgsign");
+        let signs = repository.settings.iter().filter(|setting| setting.name == "commit.gpgsign");
+        let signs =
+            own.chain(signs.filter(|setting| setting.scope != "command").map(|setting| &*setting.value));
+        Ok(signs.last().is_some_and(|value| matches!(&*value.to_lowercase(), "true" | "yes" | "on" | "1")))
+    }
+
+    /// A setting of the user's own, whatever the repository says.
+    pub fn own_setting(&self, name: &str) -> Option<&str> {
+        self.own_settings().values(name).last()
+    }
+
+    /// The program that commits with the message in a file, and the folders that it writes. Hooks and
+    /// what else the repository names run with it: it belongs into the sandbox.
+    pub fn commit_program(
+        &self,
+        message: &Path,
+        environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    ) -> Result<(Program, Vec<PathBuf>), GitError> {
+        let repository = self.repository(READ_TIME)?;
+        let program = Program::new(self.program()?, &repository.folders.work_tree)
+            .arguments(["commit", "-F"])
+            .arguments([message])
+            .variables(environment)
+            .variables(environment::for_commit(&repository.folders, self.own_settings().file()));
+        Ok((program, repository.folders.readable()))
+    }
+
+    /// Where git runs.
+    pub fn confinement(&self) -> &GitConfinement {
+        &self.options.confinement
+    }
+
+    fn program(&self) -> Result<&Path, GitError> {
+        self.options.programs.git.as_deref().ok_or(GitError::NotFound)
+    }
+
+    /// Finds and checks the repository.
+    fn repository(&self, time: Duration) -> Result<CheckedRepository<'_>, GitError> {
+        let program = self.program()?;
+        let folders = RepositoryFolders::locate(&self.root)?.ok_or(GitError::NoRepository)?;
+        let own = self.own_settings().file();
+        let mut repository = CheckedRepository { program, own, folders, settings: Vec::new() };
+        let arguments = ["config", "--list", "--show-scope", "-z"];
+        let limits = OutputLimits { max_bytes: SETTINGS_BYTES, time };
+        let listed = self.run(&repository.program(&arguments), repository.readable(self), limits)?;
+        repository.settings = Setting::parse_list(&lossy(&successful(&arguments, listed)?.stdout));
+        repository.folders.check_settings(&repository.settings)?;
+        Ok(repository)
+    }
+
+    /// What git gets of the user's own settings. Read once: includes of the user's files depend on
+    /// the repository, and its settings may change.
+    fn own_settings(&self) -> &OwnSettings {
+        self.own.get_or_init(|| {
+            let arguments = ["config", "--global", "--includes", "--list", "-z"];
+            let program = self.program().ok();
+            let folders = RepositoryFolders::locate(&self.root).ok().flatten();
+            let listed = program.zip(folders).and_then(|(program, folders)| {
+                let home = self.options.home.as_deref();
+                let variables =
+                    environment::for_own_settings(&folders, home, self.options.config_home.as_deref());
+                let program = Program::new(program, "/").arguments(arguments).variables(variables);
+                let limits = OutputLimits { max_bytes: SETTINGS_BYTES, time: STATUS_TIME };
+                self.run(&program, None, limits).ok()
+            });
+            // Without such settings git fails, and there is nothing to pass on.
+            let listed = listed.filter(|output| output.end == ProcessEnd::Exit(0) && !output.truncated);
+            let listed = listed.map(|output| lossy(&output.stdout)).unwrap_or_default();
+            let GitOptions { home, config_home, cache, .. } = &self.options;
+            let config_home = config_home.clone().or_else(|| home.as_ref().map(|home| home.join(".config")));
+            OwnSettings::new(&listed, home.as_deref(), config_home.as_deref(), cache.as_deref())
+        })
+    }
+
+    /// Runs git where it can write nothing, and read these files and its own; without `readable`, all
+    /// that is not hidden.
+    fn run(
+        &self,
+        program: &Program,
+        readable: Option<Vec<PathBuf>>,
+        limits: OutputLimits,
+    ) -> Result<ProgramOutput, GitError> {
+        let sandbox = match &self.options.confinement {
+            GitConfinement::Sandbox(launcher) => Some((launcher, self.policy(readable))),
+            GitConfinement::None => None,
+            GitConfinement::Refused(reason) => return Err(GitError::NoSandbox(reason.clone())),
+        };
+        let sandbox = sandbox.as_ref().map(|(launcher, policy)| (*launcher, policy));
+        run_program(sandbox, program, limits).map_err(GitError::NotStarted)
+    }
+
+    /// Everything is hidden but what git needs to run, and what it is to read: neither a link nor a
+    /// setting of the repository leads anywhere else.
+    fn policy(&self, readable: Option<Vec<PathBuf>>) -> SandboxPolicy {
+        let Some(readable) = readable else {
+            return SandboxPolicy { hidden: self.options.hidden.clone(), ..SandboxPolicy::default() };
+        };
+        let program = self.options.programs.git.iter().filter_map(|git| git.canonicalize().ok());
+        // `/opt/git` for `/opt/git/bin/git`.
+        let prefix = program.filter_map(|git| git.parent()?.parent().map(Path::to_owned));
+        let prefix = prefix.filter(|prefix| prefix.parent().is_some());
+        SandboxPolicy {
+            hidden: vec!["/".into()],
+            readable: SYSTEM_FILES.map(PathBuf::from).into_iter().chain(prefix).chain(readable).collect(),
+            ..SandboxPolicy::default()
+        }
+    }
+}
+
+/// A repository that git may run on.
+struct CheckedRepository<'a> {
+    program: &'a Path,
+    /// The file with the user's own settings.
+    own: Option<&'a Path>,
+    folders: RepositoryFolders,
+    settings: Vec<Setting>,
+}
+
+impl CheckedRepository<'_> {
+    /// The files that git reads.
+    fn readable(&self, git: &Git) -> Option<Vec<PathBuf>> {
+        Some(self.folders.readable().into_iter().chain(git.own_settings().readable()).collect())
+    }
+
+    /// A git that only looks.
+    fn program(&self, arguments: &[&str]) -> Program {
+        Program::new(self.program, &self.folders.work_tree)
+            .arguments(["--no-pager", "--no-optional-locks"])
+            .arguments(arguments)
+            .variables(environment::for_reading(&self.folders, self.own, &self.settings))
+    }
+}
+
+fn successful(arguments: &[&str], output: ProgramOutput) -> Result<ProgramOutput, GitError> {
+    let arguments = || arguments.join(" ");
+    if output.timed_out {
+        return Err(GitError::TimedOut { arguments: arguments() });
+    }
+    if output.end == ProcessEnd::Exit(0) && !output.truncated {
+        return Ok(output);
+    }
+    Err(GitError::Failed { arguments: arguments(), message: lossy(&output.stderr).trim().to_owned() })
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn whole_lines(bytes: &[u8]) -> String {
     let end = memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1);
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    lossy(&bytes[..end])
 }
 
 /// The root of the git repository that contains `path` (absolute): the nearest folder upwards with
@@ -149,149 +333,4 @@ pub fn find_project_root(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use tempfile::tempdir;
-
-    use super::*;
-
-    fn git(folder: &Path, arguments: &[&str]) {
-        let status = Command::new("git").arg("-C").arg(folder).args(arguments).status();
-        assert!(status.unwrap().success());
-    }
-
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
-
-    #[test]
-    fn the_branch_and_the_changes_are_told() {
-        let folder = tempdir().unwrap();
-        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
-        fs::create_dir(folder.path().join("src")).unwrap();
-        fs::write(folder.path().join("src/a b.rs"), "").unwrap();
-        fs::write(folder.path().join("ü"), "").unwrap();
-        git(folder.path(), &["add", "src"]);
-        let expected = "## No commits yet on main\nA  \"src/a b.rs\"\n?? ü\n";
-        assert_eq!(git_status(folder.path()).as_deref(), Some(expected));
-        assert_eq!(git_status(&folder.path().join("src")).as_deref(), Some(expected));
-    }
-
-    #[test]
-    fn a_folder_that_is_no_repository_or_missing_has_no_status() {
-        let folder = tempdir().unwrap();
-        assert_eq!(git_status(folder.path()), None);
-        assert_eq!(git_status(&folder.path().join("none")), None);
-    }
-
-    #[test]
-    fn the_status_runs_no_file_monitor() {
-        let folder = tempdir().unwrap();
-        git(folder.path(), &["init", "--quiet"]);
-        let witness = folder.path().join("witness");
-        git(folder.path(), &["config", "core.fsmonitor", &format!("touch {} #", witness.display())]);
-        assert!(git_status(folder.path()).is_some());
-        assert!(!witness.exists());
-    }
-
-    #[test]
-    fn the_status_runs_no_filter_that_the_repository_names() {
-        let folder = tempdir().unwrap();
-        let witness = folder.path().join(".git/witness");
-        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
-        fs::write(folder.path().join("a"), "text\n").unwrap();
-        git(folder.path(), &["add", "a"]);
-        fs::write(folder.path().join(".git/info/attributes"), "a filter=x=y\n").unwrap();
-        // Of the same length, so that git has to look into it.
-        let changed = || fs::write(folder.path().join("a"), "TEXT\n").unwrap();
-        for (key, required) in [("clean", "false"), ("process", "false"), ("clean", "true")] {
-            git(folder.path(), &["config", "filter.x=y.required", required]);
-            let program = format!("touch {}; cat", witness.display());
-            git(folder.path(), &["config", &format!("filter.x=y.{key}"), &program]);
-            changed();
-            let expected = "## No commits yet on main\nAM a\n";
-            assert_eq!(git_status(folder.path()).as_deref(), Some(expected), "{key}");
-            assert!(!witness.exists(), "{key}");
-        }
-        // It would have been run.
-        git(folder.path(), &["config", "--unset", "filter.x=y.process"]);
-        git(folder.path(), &["status", "--short"]);
-        assert!(witness.exists());
-    }
-
-    #[test]
-    fn the_status_fetches_nothing_that_a_partial_clone_lacks() {
-        let folder = tempdir().unwrap();
-        let witness = folder.path().join(".git/witness");
-        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
-        fs::write(folder.path().join("a"), "some text\n".repeat(50)).unwrap();
-        git(folder.path(), &["add", "a"]);
-        git(folder.path(), &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "a"]);
-        git(folder.path(), &["mv", "a", "b"]);
-        fs::write(folder.path().join("b"), "some text\n".repeat(51)).unwrap();
-        git(folder.path(), &["add", "b"]);
-        // What was committed is missing, and would be fetched to tell whether the file was renamed.
-        let object = Command::new("git").arg("-C").arg(folder.path()).args(["rev-parse", "HEAD:a"]).output();
-        let object = String::from_utf8(object.unwrap().stdout).unwrap();
-        let (start, rest) = object.trim().split_at(2);
-        fs::remove_file(folder.path().join(".git/objects").join(start).join(rest)).unwrap();
-        for (key, value) in [
-            ("core.repositoryFormatVersion", "1".to_owned()),
-            ("extensions.partialClone", "origin".to_owned()),
-            ("remote.origin.promisor", "true".to_owned()),
-            ("remote.origin.url", folder.path().display().to_string()),
-            ("remote.origin.uploadpack", format!("touch {}; false", witness.display())),
-        ] {
-            git(folder.path(), &["config", key, &value]);
-        }
-        git_status(folder.path());
-        assert!(!witness.exists());
-        // It would have been run.
-        let status = Command::new("git").arg("-C").arg(folder.path()).args(["status", "--short"]).output();
-        assert!(status.is_ok() && witness.exists());
-    }
-
-    #[test]
-    fn a_program_that_does_not_end_is_stopped() {
-        let time = Duration::from_millis(20);
-        assert_eq!(run_bounded(shell("exec sleep 600"), time, 100), CommandOutput::TimedOut);
-        // One that leaves a child behind, which holds the output open.
-        assert_eq!(run_bounded(shell("sleep 3 & wait"), time, 100), CommandOutput::TimedOut);
-    }
-
-    #[test]
-    fn endless_output_is_cut_after_a_line() {
-        assert_eq!(
-            run_bounded(shell("exec yes abc"), TIME_LIMIT, 10),
-            CommandOutput::Truncated("abc\nabc\n".into())
-        );
-    }
-
-    #[test]
-    fn a_program_that_fails_or_is_absent_says_nothing() {
-        assert_eq!(run_bounded(shell("echo x; exit 1"), TIME_LIMIT, 10), CommandOutput::Failed);
-        assert_eq!(
-            run_bounded(Command::new("no-such-program-anywhere"), TIME_LIMIT, 10),
-            CommandOutput::Failed
-        );
-        assert_eq!(
-            run_bounded(shell("printf 1234567890"), TIME_LIMIT, 10),
-            CommandOutput::Whole("1234567890".into())
-        );
-    }
-
-    #[test]
-    fn the_root_is_the_nearest_folder_with_a_git_folder_or_file() {
-        let folder = tempdir().unwrap();
-        let inner = folder.path().join("module/src");
-        fs::create_dir_all(&inner).unwrap();
-        assert_eq!(find_project_root(&inner), inner);
-        fs::create_dir(folder.path().join(".git")).unwrap();
-        assert_eq!(find_project_root(&inner), folder.path());
-        fs::write(folder.path().join("module/.git"), "gitdir: ../.git/modules/module").unwrap();
-        assert_eq!(find_project_root(&inner), folder.path().join("module"));
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 //!   they are opened.
 //! - [`list_files`] lists a folder by git's ignore rules as a [`FileTree`], in the same order on
 //!   every machine.
-//! - [`git_status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
+//! - [`Git::status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
 //!
 //! - [`index_codebase`] parses the code into a symbol index, and caches it on disk; [`LiveIndex`] keeps it
 //!   in memory and up to date.
@@ -31,7 +31,7 @@
 
 mod codebase; // index_codebase: the symbol index of a folder, cached on disk
 mod file_tree;
-mod git; // git_status, find_project_root: repository, branch and changes
+mod git; // Git, find_project_root: repository, branch and changes
 mod image; // read_image: type by content, size in pixels
 mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
 mod path; // display_path: the path by which a file is shown
@@ -40,7 +40,7 @@ mod text; // read_text: text of a known encoding, cut if it is too long // list_
 
 pub use codebase::{Codebase, IndexNotReady, LiveIndex, index_codebase};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files, walk};
-pub use git::{find_project_root, git_status};
+pub use git::{Git, GitConfinement, GitError, GitOptions, RepositoryProblem, find_project_root};
 pub use image::{ImageFileError, read_image};
 pub use instructions::read_instructions;
 pub use path::display_path;

@@ -4,6 +4,8 @@ use std::process::ExitStatus;
 
 use hardpan_providers::{ProviderError, StreamError};
 
+use hardpan_workspace::GitError;
+
 use super::message::MessageProblem;
 use crate::provider_route::RouteError;
 use crate::target::TargetError;
@@ -18,14 +20,6 @@ pub enum CommitError {
     NoRepository {
         /// The folder.
         folder: PathBuf,
-        /// What git said.
-        source: GitError,
-    },
-    /// The repository has no working tree.
-    #[error("{} is in a bare repository, where nothing can be staged", folder.display())]
-    BareRepository {
-        /// The folder.
-        folder: PathBuf,
     },
     /// There is nothing to commit.
     #[error("nothing is staged: run `git add FILES` (or `git add -p`), then `hardpan commit` again")]
@@ -36,26 +30,25 @@ pub enum CommitError {
         /// Their paths in the repository.
         files: Vec<String>,
     },
-    /// The staged changes cannot be read.
-    #[error("cannot read the staged changes: {0}")]
-    UnreadableChanges(#[source] GitError),
+    /// The settings have commits signed.
+    #[error(
+        "your git settings sign commits (commit.gpgSign), and the sandbox that git runs in has no access to your keys. Commit yourself: hardpan commit --print | git commit -F -"
+    )]
+    Signed,
+    /// There is no place for the message.
+    #[error("cannot create a temporary folder: {0}")]
+    NoTemporaryFolder(#[source] io::Error),
     /// Something else was staged while the message was written.
     #[error("the staged changes are no longer those that the message describes: run `hardpan commit` again")]
     ChangesMoved,
     /// git or a hook refused the commit.
     #[error(
-        "git did not commit ({status}); see its output, or that of a hook, above. Your staged changes are untouched: fix the problem, then run `hardpan commit` again"
+        "git did not commit ({end}); see its output, or that of a hook, above. Your staged changes are untouched: fix the problem, then run `hardpan commit` again"
     )]
     GitRefused {
-        /// How git exited.
-        status: ExitStatus,
+        /// How git ended.
+        end: String,
     },
-    /// git did not read the message.
-    #[error("cannot pass the message to git: {0}")]
-    MessageNotPassed(#[source] io::Error),
-    /// git knows no editor.
-    #[error("no editor found: set EDITOR: {0}")]
-    NoEditor(#[source] GitError),
     /// The editor does not start.
     #[error("cannot run the editor: {0}")]
     EditorNotStarted(#[source] io::Error),
@@ -108,28 +101,5 @@ pub enum CommitError {
         problem: MessageProblem,
         /// How the second answer begins.
         first_line: String,
-    },
-}
-
-/// Why a git command gave no result.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum GitError {
-    /// git does not start.
-    #[error("cannot run git: is it installed?: {0}")]
-    NotStarted(#[source] io::Error),
-    /// Its output cannot be read.
-    #[error("cannot read git's output: {0}")]
-    Unreadable(#[source] io::Error),
-    /// Its end cannot be waited for.
-    #[error("cannot wait for git: {0}")]
-    NotWaited(#[source] io::Error),
-    /// It exited with an error.
-    #[error("git {arguments} failed: {message}")]
-    Failed {
-        /// What git was asked to do.
-        arguments: String,
-        /// What git wrote to standard error.
-        message: String,
     },
 }

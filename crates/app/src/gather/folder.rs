@@ -12,7 +12,7 @@ use hardpan_context::{
 use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
 use hardpan_workspace as workspace;
-use hardpan_workspace::LiveIndex;
+use hardpan_workspace::{Git, LiveIndex};
 use jiff::Timestamp;
 
 use crate::notice::NoticeSink;
@@ -36,6 +36,9 @@ pub struct RepositoryState {
 /// agent.
 pub struct FolderReader {
     folder: PathBuf,
+    /// The root of its repository, found once: a command could remove the `.git` that marks it.
+    root: PathBuf,
+    git: Git,
     settings: Arc<Settings>,
     skills: Vec<Skill>,
     index: Arc<LiveIndex>,
@@ -43,39 +46,42 @@ pub struct FolderReader {
 }
 
 impl FolderReader {
-    /// A reader of `folder`, whose snapshots list `skills` in the system prompt. `index` is the
-    /// symbol index of its repository.
+    /// A reader of `folder` in the repository at `root`, whose snapshots list `skills` in the system
+    /// prompt. `index` is the symbol index of its repository.
     pub fn new(
+        root: PathBuf,
         folder: PathBuf,
+        git: Git,
         settings: Arc<Settings>,
         skills: Vec<Skill>,
         index: Arc<LiveIndex>,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
-        FolderReader { folder, settings, skills, index, notices }
+        FolderReader { folder, root, git, settings, skills, index, notices }
     }
 
     /// What the folder holds now: instructions and git status, without files.
     pub fn read(&self, now: Timestamp) -> SnapshotFile {
-        let mut file = snapshot_of_folder(&self.folder, &self.settings, now);
+        let mut file = snapshot_of_folder(&self.root, &self.folder, &self.settings, now);
+        self.add_git_status(&mut file);
         file.system.skills.clone_from(&self.skills);
         file
     }
 
     /// Adds a file, named relative to the folder. See [`FolderReader::add_file_below`].
     pub fn add_file(&self, file: &mut SnapshotFile, path: &Path) {
-        add_file(file, &self.folder, path);
+        add_file(file, &self.root, &self.folder, path);
     }
 
     /// Adds a file, named relative to `root`: shows text, attaches an image, and lists anything
     /// else with the reason why it is left out. Does nothing if the file is there already.
     pub fn add_file_below(&self, file: &mut SnapshotFile, root: &Path, path: &Path) {
-        add_file(file, root, path);
+        add_file(file, &self.root, root, path);
     }
 
     /// Adds the list of all files of the repository.
     pub fn add_file_list(&self, file: &mut SnapshotFile) {
-        add_file_list(file, &self.folder);
+        add_file_list(file, &self.root);
     }
 
     /// Adds what the budget allows to say of the repository: the overview, and the symbol map for
@@ -112,6 +118,30 @@ impl FolderReader {
         self.index.with_current(&mut |_, _| (), |_| ());
     }
 
+    /// Adds what git says about the repository, or why it says nothing.
+    fn add_git_status(&self, file: &mut SnapshotFile) {
+        let status = match self.git.status() {
+            Ok(None) => return,
+            Ok(Some(status)) => status,
+            Err(error) => {
+                file.unavailable.push(unavailable("git status".into(), &error, UnavailableCode::Refused));
+                return;
+            }
+        };
+        file.items.push(ItemEntry {
+            id: "git".into(),
+            key: Some("git".into()),
+            kind: ItemKind::Panel,
+            header: "git status".into(),
+            content: Text::new(status),
+            last_refresh_ms: file.now.as_millisecond(),
+            tier: None,
+            unchanged_responses: None,
+            volatility: Some(Volatility::Tail),
+            shown_by: None,
+        });
+    }
+
     fn with_index<R>(&self, use_index: impl FnOnce(&SymbolIndex) -> R) -> R {
         symbol_map::with_progress(&*self.notices, |progress| self.index.with_current(progress, use_index))
     }
@@ -126,12 +156,11 @@ pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[
     Expansions::discover(&folders, reserved)
 }
 
-/// A snapshot of what the folder holds: instructions and git status, without files.
-fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
-    let root = workspace::find_project_root(folder);
+/// A snapshot of what the folder holds: its instructions, without files.
+fn snapshot_of_folder(root: &Path, folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
     let mut file = SnapshotFile::empty(now);
     file.working_directory = Some(folder.to_string_lossy().into());
-    let instructions = workspace::read_instructions(&root, folder, settings.user_folders.config.as_deref());
+    let instructions = workspace::read_instructions(root, folder, settings.user_folders.config.as_deref());
     file.system = SystemEntry {
         append: settings.config.append_system_prompt.as_deref().map(Text::new),
         edit_blocks: settings.config.edit_blocks.unwrap_or(false),
@@ -141,32 +170,16 @@ fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> Sna
             .collect(),
         ..SystemEntry::default()
     };
-    if let Some(status) = workspace::git_status(&root) {
-        file.items.push(ItemEntry {
-            id: "git".into(),
-            key: Some("git".into()),
-            kind: ItemKind::Panel,
-            header: "git status".into(),
-            content: Text::new(status),
-            last_refresh_ms: now.as_millisecond(),
-            tier: None,
-            unchanged_responses: None,
-            volatility: Some(Volatility::Tail),
-            shown_by: None,
-        });
-    }
     file
 }
 
 /// Adds the list of all files.
-fn add_file_list(file: &mut SnapshotFile, folder: &Path) {
-    let tree = workspace::list_files(&workspace::find_project_root(folder), workspace::TREE_LIMIT);
+fn add_file_list(file: &mut SnapshotFile, root: &Path) {
+    let tree = workspace::list_files(root, workspace::TREE_LIMIT);
     let skipped = tree.skipped.iter();
-    file.unavailable = skipped
-        .map(|skipped| {
-            unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
-        })
-        .collect();
+    file.unavailable.extend(skipped.map(|skipped| {
+        unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
+    }));
     if tree.truncated {
         let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
         file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
@@ -186,13 +199,14 @@ fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> Un
 }
 
 /// Adds a file that was named: shows text, attaches an image, and lists anything else with the
-/// reason why it is left out. Does nothing if the file is there already.
-pub(super) fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
-    let shown = workspace::display_path(&workspace::find_project_root(root), &root.join(path));
+/// reason why it is left out. Does nothing if the file is there already. It is named relative to
+/// `folder`, and shown relative to `root`.
+pub(super) fn add_file(file: &mut SnapshotFile, root: &Path, folder: &Path, path: &Path) {
+    let shown = workspace::display_path(root, &folder.join(path));
     if file.files.iter().any(|entry| entry.path == shown) {
         return;
     }
-    let path = root.join(path);
+    let path = folder.join(path);
     // Named on purpose, so it no longer matters why the walk skipped it.
     file.unavailable.retain(|entry| entry.key != format!("file:{shown}"));
     let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {

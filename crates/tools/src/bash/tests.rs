@@ -18,6 +18,7 @@ fn tool(fixture: &TestWorkspace) -> Bash {
     let mut environment = scrub_environment(variables, &[], &[], &[]);
     environment.push(("GREETING".into(), "hello".into()));
     Bash::new(ShellOptions {
+        program: "/bin/bash".into(),
         outputs: fixture.outside().join("outputs"),
         temp: fixture.outside().join("temp"),
         environment,
