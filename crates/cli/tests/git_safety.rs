@@ -336,7 +336,7 @@ fn the_status_tells_of_no_other_repository() {
     let attacks: [Attack; 6] = [
         ("core.worktree", &|| repository.git(&["config", "core.worktree", &private.display().to_string()])),
         ("commondir", &|| {
-            fs::write(dot_git.join("commondir"), private_git.display().to_string()).expect("a file")
+            fs::write(dot_git.join("commondir"), private_git.display().to_string()).expect("a file");
         }),
         ("the index of others", &|| {
             fs::remove_file(dot_git.join("index")).expect("the index");
