@@ -33,7 +33,7 @@ use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
     resolve_target,
 };
-use crate::tool_set::ToolSet;
+use crate::tool_set::{CommandSetup, ToolSet};
 use crate::workspace_context::WorkspaceContext;
 
 /// What a face provides.
@@ -130,9 +130,11 @@ impl ConversationApp {
             &index,
             &conversation.session,
             scratch.as_ref().map(|scratch| &*scratch.0),
-            &programs,
-            options.sandbox_launcher.clone(),
-            sandbox_mode,
+            CommandSetup {
+                programs: programs.clone(),
+                launcher: options.sandbox_launcher.clone(),
+                sandbox_mode,
+            },
             notices,
         );
         let scope = with_outputs(workspace_scope, &tool_set.outputs);

@@ -77,6 +77,16 @@ pub struct ToolSet {
     notices: Arc<dyn NoticeSink>,
 }
 
+/// How commands are run.
+pub struct CommandSetup {
+    /// The programs that were found at the start.
+    pub programs: Programs,
+    /// The program that enters the sandbox.
+    pub launcher: Option<SandboxLauncher>,
+    /// Whether there is to be a sandbox.
+    pub sandbox_mode: SandboxMode,
+}
+
 impl ToolSet {
     /// Makes the tools for a session. A conversation that is not stored has a `scratch` folder.
     pub fn new(
@@ -84,11 +94,10 @@ impl ToolSet {
         index: &Arc<LiveIndex>,
         session: &str,
         scratch: Option<&Path>,
-        programs: &Programs,
-        launcher: Option<SandboxLauncher>,
-        sandbox_mode: SandboxMode,
+        commands: CommandSetup,
         notices: &Arc<dyn NoticeSink>,
     ) -> Self {
+        let CommandSetup { programs, launcher, sandbox_mode } = commands;
         let config = &settings.config;
         let SessionArtifacts { journal, outputs, temp } =
             SessionArtifacts::for_session(session, &settings.user_folders, scratch);
@@ -104,7 +113,7 @@ impl ToolSet {
         let (known, passed) = (settings.all_keys(), &config.pass_environment);
         // What the user could run anywhere is not restricted, but ends with the conversation.
         let own = ShellOptions {
-            program: programs.shell.clone(),
+            program: programs.shell,
             outputs: outputs.clone(),
             temp,
             environment: scrub_environment(std::env::vars_os(), &keys, &known, passed),
