@@ -349,15 +349,17 @@ pub(crate) fn choose_target(
 /// What the agent may read and write: the workspace and what the settings add.
 pub(crate) fn workspace_scope(root: &Path, folder: &Path, settings: &Settings) -> Scope {
     let mut scope = Scope::new(root, folder);
-    scope.readable = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
-    scope.readable.extend(settings.user_folders.config.as_ref().map(|config| config.join("skills")));
+    let skills = settings.user_folders.config.as_ref().map(|config| config.join("skills"));
+    for folder in settings.config.readable.iter().map(|folder| expand_home(folder)).chain(skills) {
+        scope.add_readable(&folder);
+    }
     scope.hidden = settings.user_folders.private_files();
     scope
 }
 
 /// The same with the outputs of the agent's own commands.
 pub(crate) fn with_outputs(mut scope: Scope, outputs: &Path) -> Scope {
-    scope.readable.push(outputs.to_owned());
+    scope.add_readable(outputs);
     scope
 }
 

@@ -330,6 +330,44 @@ fn a_workspace_in_a_writable_folder_that_became_a_link_leads_nowhere() {
 }
 
 #[test]
+fn what_the_caller_has_open_is_not_open_in_a_command() {
+    for caller in callers() {
+        for namespaces in [Namespaces::WhereAllowed, Namespaces::Never] {
+            let place = Place::new(caller);
+            place.write("other/open", "");
+            place.open_to_all("other/open");
+            let policy = Policy { namespaces, ..place.policy() };
+            let command = place.command(&policy, &["echo x >&9; echo x >&47; ls /proc/self/fd"]);
+            // A shell that has a file open twice starts the caller.
+            let mut shell = std::process::Command::new("bash");
+            let script = format!("exec 9>>{0} 47>>{0}; exec \"$@\"", place.path("other/open").display());
+            shell.args(["-c", &script, "bash"]).arg(command.get_program()).args(command.get_args());
+            let output = shell.output().unwrap();
+            let output = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert_eq!(fs::read_to_string(place.path("other/open")).unwrap(), "", "{output}");
+            assert!(output.contains(r#""stdout":"0\n1\n2\n3\n""#), "{output}");
+        }
+    }
+}
+
+#[test]
+fn shared_memory_is_the_sandboxs_own() {
+    for caller in callers() {
+        let place = Place::new(caller);
+        let name = format!("/dev/shm/hardpan-test-{}-{caller:?}", std::process::id());
+        let script = format!(
+            "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'; echo x > {name}; cat {name}"
+        );
+        let output = place.run(&place.policy(), &script);
+        assert_eq!(output.stdout, "[1]\nx\n", "{output:?}");
+        assert!(!fs::exists(&name).unwrap());
+        let policy = Policy { namespaces: Namespaces::Never, ..place.policy() };
+        let output = place.run(&policy, &format!("echo x > {name}"));
+        assert!(output.end != ProcessEnd::Exit(0) && !fs::exists(&name).unwrap(), "{output:?}");
+    }
+}
+
+#[test]
 fn limits_hold_and_cores_are_not_dumped() {
     for caller in callers() {
         let place = Place::new(caller);

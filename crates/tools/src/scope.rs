@@ -21,7 +21,8 @@ pub struct Scope {
     /// The workspace root: the repository, or the working folder itself. Only files in it can be
     /// written.
     pub root: PathBuf,
-    /// Further folders outside of the workspace that tools may read (the setting `readable`).
+    /// Further folders outside of the workspace that tools may read (the setting `readable`), without
+    /// links.
     pub readable: Vec<PathBuf>,
     /// Files and folders that tools neither read nor write, wherever they lie: keys, and the
     /// permissions that the user granted.
@@ -100,9 +101,22 @@ impl From<ScopeError> for ToolOutcome {
 }
 
 impl Scope {
-    /// A scope with nothing readable outside of the workspace, and nothing hidden.
+    /// A scope with nothing readable outside of the workspace, and nothing hidden. Links are followed
+    /// now: one that takes the place of a folder later leads nowhere.
     pub fn new(root: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
-        Scope { folder: folder.into(), root: root.into(), readable: Vec::new(), hidden: Vec::new() }
+        let follow = |path: PathBuf| resolve(&path).unwrap_or(path);
+        Scope {
+            folder: follow(folder.into()),
+            root: follow(root.into()),
+            readable: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    /// Makes a folder readable, which need not exist yet. Its links are followed now, as those of the
+    /// workspace.
+    pub fn add_readable(&mut self, folder: &Path) {
+        self.readable.push(resolve(folder).unwrap_or_else(|_| folder.to_owned()));
     }
 
     /// The absolute path of what is to be read, links resolved. It need not exist.
@@ -156,7 +170,8 @@ impl Scope {
 
     /// The scope with its links resolved once, for many questions.
     pub(crate) fn resolved(&self) -> ResolvedScope {
-        let real = |folder: &PathBuf| folder.canonicalize().ok();
+        // Links were followed when the scope was made. Where one is now, somebody put it there since.
+        let real = |folder: &PathBuf| folder.canonicalize().ok().filter(|real| real == folder);
         ResolvedScope {
             root: real(&self.root),
             folder: real(&self.folder),

@@ -10,6 +10,7 @@ use landlock::{
 };
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
+use super::namespaces::SHARED_MEMORY;
 use super::wire::{LaunchRequest, NetworkMode, PathBytes};
 use crate::SandboxSupport;
 
@@ -42,13 +43,22 @@ pub(super) fn missing_support() -> Option<SandboxSupport> {
     })
 }
 
-/// Restricts this process, and every process that it starts, to the files of the request.
-pub(super) fn restrict(request: &LaunchRequest, writable: &[OwnedFd]) -> io::Result<()> {
-    restrict_files(request, writable)
+/// Restricts this process, and every process that it starts, to the files of the request. Shared
+/// memory is writable if it is the sandbox's own.
+pub(super) fn restrict(
+    request: &LaunchRequest,
+    writable: &[OwnedFd],
+    own_shared_memory: bool,
+) -> io::Result<()> {
+    restrict_files(request, writable, own_shared_memory)
         .map_err(|error| io::Error::other(format!("the sandbox (Landlock): {error}")))
 }
 
-fn restrict_files(request: &LaunchRequest, writable: &[OwnedFd]) -> Result<(), RulesetError> {
+fn restrict_files(
+    request: &LaunchRequest,
+    writable: &[OwnedFd],
+    own_shared_memory: bool,
+) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(FILE_ABI))?
         // The command can send signals only to what it started itself.
@@ -69,6 +79,9 @@ fn restrict_files(request: &LaunchRequest, writable: &[OwnedFd]) -> Result<(), R
     }
     for (path, file) in paths(&request.writable).iter().zip(writable) {
         rules.allow_writing(path, file)?;
+    }
+    if own_shared_memory {
+        rules.allow(Path::new(SHARED_MEMORY), AccessFs::from_all(FILE_ABI))?;
     }
     for device in DEVICES {
         rules.allow(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;

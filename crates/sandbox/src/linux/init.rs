@@ -1,11 +1,14 @@
 //! The init process: restricts itself, starts the program, and takes over what that leaves behind.
 
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::net::RecvFlags;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getrlimit,
@@ -27,13 +30,15 @@ pub(super) fn run() -> i32 {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let _ = set_child_subreaper(Some(getpid()));
     let received = receive_request(socket);
-    if received.as_ref().is_ok_and(|received| received.request.namespaces)
-        && namespaces::mount_proc().and_then(|()| namespaces::drop_capability()).is_err()
-    {
-        report(socket, &Report::NoNamespaces);
-        return 1;
+    let mut own_shared_memory = false;
+    if received.as_ref().is_ok_and(|received| received.request.namespaces) {
+        if namespaces::mount_proc().is_err() {
+            report(socket, &Report::NoNamespaces);
+            return 1;
+        }
+        own_shared_memory = namespaces::mount_shared_memory();
     }
-    match received.and_then(start) {
+    match received.and_then(|received| start(received, own_shared_memory)) {
         Ok(program) => {
             close_output();
             report(socket, &Report::Started);
@@ -45,15 +50,18 @@ pub(super) fn run() -> i32 {
     0
 }
 
-fn start(received: ReceivedRequest) -> io::Result<Pid> {
+fn start(received: ReceivedRequest, own_shared_memory: bool) -> io::Result<Pid> {
     let ReceivedRequest { request, program, writable, input } = received;
     let [program, arguments @ ..] = &program[..] else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program to run in the sandbox"));
     };
+    if request.namespaces {
+        namespaces::drop_capability()?;
+    }
     set_limits(request.limits);
     match request.enforcement {
         Enforcement::Full => {
-            files::restrict(&request, &writable)?;
+            files::restrict(&request, &writable, own_shared_memory)?;
             files::drop_privileges()?;
             syscalls::restrict(request.network)?;
         }
@@ -64,9 +72,39 @@ fn start(received: ReceivedRequest) -> io::Result<Pid> {
         }
         Enforcement::None => {}
     }
-    let mut command = Command::new(program);
-    command.args(arguments).process_group(0).stdin(input.map_or_else(Stdio::null, Stdio::from));
+    let mut command = command_without_descriptors(program, arguments);
+    command.process_group(0).stdin(input.map_or_else(Stdio::null, Stdio::from));
     Ok(Pid::from_child(&command.spawn()?))
+}
+
+/// A command that does not pass on what this process inherited open, such as a file of the shell that
+/// Hardpan was started in: no restriction applies to what is open already.
+fn command_without_descriptors(program: &OsStr, arguments: &[OsString]) -> Command {
+    let shell = Path::new("/bin/bash");
+    let inherited = inherited_descriptors();
+    let mut command = if inherited.is_empty() || !shell.exists() {
+        Command::new(program)
+    } else {
+        let closed: String = inherited.iter().map(|number| format!(" {number}>&-")).collect();
+        let mut command = Command::new(shell);
+        command.args(["-c", &format!("exec{closed}; exec \"$@\""), "bash"]).arg(program);
+        command
+    };
+    command.args(arguments);
+    command
+}
+
+/// Descriptors other than the standard ones that a new program would have.
+fn inherited_descriptors() -> Vec<u32> {
+    let files = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
+    let is_inherited = |file: &fs::DirEntry| {
+        let info = fs::read_to_string(file.path()).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
+    };
+    let numbers = files.filter(is_inherited).filter_map(|file| file.file_name().to_str()?.parse().ok());
+    numbers.filter(|number| *number > 2).collect()
 }
 
 /// Lets go of the program's standard output and error, so that they close when its processes end.

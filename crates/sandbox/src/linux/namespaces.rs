@@ -107,6 +107,15 @@ pub(super) fn mount_proc() -> io::Result<()> {
     Ok(mount("proc", "/proc", "proc", flags, None)?)
 }
 
+/// In the first process of the namespace: gives it shared memory of its own. Returns whether it has.
+pub(super) fn mount_shared_memory() -> bool {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777").is_ok()
+}
+
+/// Where programs expect a file system for shared memory.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+
 /// Drops the capability that [`mount_proc`] needs.
 pub(super) fn drop_capability() -> io::Result<()> {
     clear_ambient_capability_set()?;

@@ -162,6 +162,30 @@ fn what_else_is_allowed_may_be_read_and_not_written() {
     assert_eq!(project.scope.display_name(&beside.join("x")), beside.join("x").to_str().unwrap());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_became_a_link_since_leads_nowhere() {
+    let mut project = project();
+    let beside = project.outside().join("project-2");
+    fs::write(beside.join("x"), "").unwrap();
+    // A link that the user made is followed, as it is now.
+    std::os::unix::fs::symlink(&beside, project.outside().join("link")).unwrap();
+    let link = project.outside().join("link");
+    project.scope.add_readable(&link);
+    assert_eq!(project.scope.resolve_for_read("../link/x"), Ok(beside.join("x")));
+    for folder in [beside, project.scope.root.clone()] {
+        let moved = project.outside().join("moved");
+        fs::rename(&folder, &moved).unwrap();
+        std::os::unix::fs::symlink(project.outside(), &folder).unwrap();
+        let secret = folder.join("secret");
+        let secret = secret.to_str().unwrap();
+        assert_eq!(project.scope.resolve_for_read(secret), outside(secret));
+        assert!(project.scope.resolve_for_write(secret).is_err());
+        fs::remove_file(&folder).unwrap();
+        fs::rename(&moved, &folder).unwrap();
+    }
+}
+
 #[test]
 fn git_s_own_files_are_never_written() {
     let project = project();
