@@ -22,6 +22,7 @@ use crate::model_selection::ModelSelection;
 use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
 use crate::run::{RunState, unless_aborted};
 use crate::run_status::{Activity, RunGate, WorkClaim};
+use crate::secret_guard::SecretGuard;
 use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
 use crate::spending::UsageReport;
@@ -60,6 +61,8 @@ pub(crate) struct Inner {
     pub pending_shell_messages: Mutex<Vec<AgentMessage>>,
     /// Lets one piece of work at a time use the conversation, and knows which.
     pub gate: Arc<RunGate>,
+    /// Secrets that requests would contain.
+    pub secrets: Mutex<SecretGuard>,
 }
 
 /// A handle to one agent; clones refer to the same agent.
@@ -78,9 +81,11 @@ impl Agent {
     pub fn new(setup: Setup, conversation: Conversation) -> Self {
         let Setup { target, layout, thinking, settings, tools, .. } = &setup;
         conversation.restore_tool_switches(tools);
+        let secrets = Mutex::new(SecretGuard::new(&setup.secrets, &conversation));
         let (target, client) = (target.clone(), Arc::default());
         let selection = ModelSelection { target, layout: *layout, thinking: *thinking, client };
         let inner = Inner {
+            secrets,
             events: Events::new(settings.handler_timeout),
             commands: Mutex::default(),
             queues: Mutex::default(),

@@ -253,7 +253,7 @@ impl Agent {
         snapshot: &Snapshot,
         purpose: &str,
     ) -> Result<Answer, SideRequestError> {
-        let assembled = self.assemble_request(run_state, selection, snapshot)?;
+        let assembled = self.assemble_request(run_state, selection, &mut snapshot.clone())?;
         if assembled.prompt.left_out.iter().any(Omission::is_message_without_room) {
             return Err(SideRequestError::DoesNotFit);
         }

@@ -64,6 +64,7 @@ mod recall; // stored messages, for faces and for the tool recall
 mod request; // building a request: snapshot, assembly, validation
 mod run; // one run: from a prompt until nothing more happens by itself
 mod run_status; // RunStatus: what the agent is doing; one thing at a time
+mod secret_guard; // SecretGuard: secrets in requests, found and decided about
 mod session_control; // switching sessions, names, labels, the state of extensions
 pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
@@ -92,6 +93,7 @@ pub use navigate::BranchExit;
 pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use run_status::{Activity, RunStatus, WorkClaim};
+pub use secret_guard::{SecretMode, SecretSettings};
 pub use session_control::SessionSwitchKind;
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hardpan_context::{AssembledPrompt, FoldReason, RenderCache, Snapshot, assemble};
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, ItemKind, MessageId};
+use hardpan_prompt::{AgentMessage, ItemKind, MessageId, Prompt};
 use hardpan_providers::{ClientRequest, PromptFallbacks};
 use jiff::Timestamp;
 
@@ -68,7 +68,7 @@ impl Agent {
         let mut snapshot = self.build_snapshot(run_state, selection, fresh, messages)?;
         snapshot.fold = fold.or(snapshot.fold);
         self.prepare_layout_state(run_state, selection, &mut snapshot).await;
-        let assembled = self.assemble_request(run_state, selection, &snapshot)?;
+        let assembled = self.assemble_request(run_state, selection, &mut snapshot)?;
         Ok(PlannedRequest { snapshot, assembled, previous_answer: self.previous_answer(selection) })
     }
 
@@ -117,6 +117,7 @@ impl Agent {
         snapshot.layout_state = conversation.memory.current().clone();
         snapshot.answer_prefixes = conversation.answer_prefixes.clone();
         snapshot.stale_reasoning = conversation.stale_reasoning.clone();
+        snapshot.redactions = lock(&self.inner.secrets).redactions();
         Ok(snapshot)
     }
 
@@ -127,11 +128,21 @@ impl Agent {
         selection.target.has_lost_cache(provider, model, now.as_second() - at.as_second())
     }
 
+    /// Looks for secrets in a prompt. Returns whether the snapshot has learned to replace some.
+    fn replace_secrets(&self, prompt: &Prompt, snapshot: &mut Snapshot) -> bool {
+        let mut secrets = lock(&self.inner.secrets);
+        let found = secrets.inspect(prompt);
+        if found {
+            snapshot.redactions = secrets.redactions();
+        }
+        found
+    }
+
     pub(crate) fn assemble_request(
         &self,
         run_state: &mut RunState,
         selection: &ModelSelection,
-        snapshot: &Snapshot,
+        snapshot: &mut Snapshot,
     ) -> Result<AssembledPrompt, BuildError> {
         let target = &selection.target;
         if target.vocabulary() != run_state.vocabulary {
@@ -139,7 +150,11 @@ impl Agent {
             run_state.render_cache = Arc::new(RenderCache::new(run_state.vocabulary));
         }
         let texts = &self.inner.setup.texts;
-        let assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)?;
+        let mut assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)?;
+        // Once more if something in it must not be sent. What is in no secret's place cannot become one.
+        if self.replace_secrets(&assembled.prompt, snapshot) {
+            assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)?;
+        }
         let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
         validate(&assembled.prompt, &rules)?;
         Ok(assembled)

@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use crate::expand::Expansions;
 use crate::queue::QueueMode;
+use crate::secret_guard::SecretSettings;
 
 /// The dependencies and initial choices of an agent.
 pub struct Setup {
@@ -53,6 +54,8 @@ pub struct Setup {
     pub keep: KeepLevel,
     /// How much the model thinks.
     pub thinking: ThinkingSetting,
+    /// What to do about secrets in requests.
+    pub secrets: SecretSettings,
     /// Queueing, parallelism and limits.
     pub settings: AgentSettings,
 }

@@ -45,14 +45,22 @@ impl Agent {
             Err(error) => return Ok(Err(RunEnd::Error { message: error.to_string() })),
         };
         let messages = lock(&self.inner.conversation).messages.clone();
-        let messages = match unless_aborted(token, self.context_messages(messages)).await {
+        let mut messages = match unless_aborted(token, self.context_messages(messages)).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
         };
-        let content = RequestContent { messages, fresh, fold: None };
-        let planned = match self.plan_request(run_state, &selection, content).await {
-            Ok(planned) => planned,
-            Err(error) => return Ok(Err(error.into())),
+        let planned = loop {
+            let content = RequestContent { messages, fresh: fresh.clone(), fold: None };
+            let planned = match self.plan_request(run_state, &selection, content).await {
+                Ok(planned) => planned,
+                Err(error) => return Ok(Err(error.into())),
+            };
+            match self.decide_about_secrets(token).await? {
+                // The user sends them: planned once more, with them.
+                Ok(true) => messages = planned.snapshot.messages,
+                Ok(false) => break planned,
+                Err(stop) => return Ok(Err(stop)),
+            }
         };
         let render_cache = run_state.render_cache.clone();
         if self.events().has_listeners::<BeforeProviderRequest>() {

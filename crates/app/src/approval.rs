@@ -11,6 +11,7 @@ use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
+use crate::audit_log::{AllowedBy, AuditLog};
 use crate::notice::{Notice, NoticeSink};
 use crate::settings::Settings;
 
@@ -105,6 +106,7 @@ pub struct Approver {
     /// Stores the rules that the user allowed for good: `allowed` in the config folder.
     file: Option<PathBuf>,
     notices: Arc<dyn NoticeSink>,
+    log: Arc<AuditLog>,
 }
 
 impl Approver {
@@ -116,6 +118,7 @@ impl Approver {
         mode: ApprovalMode,
         prompter: Option<Arc<dyn UserPrompter>>,
         notices: Arc<dyn NoticeSink>,
+        log: Arc<AuditLog>,
     ) -> Result<Self, InvalidRule> {
         let file = settings.user_folders.config.as_ref().map(|folder| folder.join("allowed"));
         let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
@@ -139,7 +142,7 @@ impl Approver {
             allow.chain(kept.map(|rule| parse(RuleList::Allowed, rule))).collect::<Result<_, _>>()?;
         let denied = config.deny.iter().map(|rule| parse(RuleList::Deny, rule)).collect::<Result<_, _>>()?;
         let (allowed, command_rules) = (Mutex::new(allowed), CommandRules::default());
-        Ok(Approver { allowed, denied, mode, command_rules, scope, tools, prompter, file, notices })
+        Ok(Approver { allowed, denied, mode, command_rules, scope, tools, prompter, file, notices, log })
     }
 
     /// Sets whether rules may allow commands.
@@ -213,47 +216,68 @@ impl ApprovalHandler for Approver {
 
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
-            let covers = |rule: &ApprovalRule| {
-                rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
-            };
-            let denies = |rule: &ApprovalRule| {
-                rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))
-            };
-            if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
-                let reason = format!("the settings deny it ({rule})");
-                return ApprovalDecision::Deny { by: DeniedBy::Rule, reason };
-            }
-            // A copy, because comparing looks at files.
-            let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let is_asked_always = self.command_rules == CommandRules::AskAlways
-                && matches!(question.subject, CallSubject::Command(_));
-            let is_covered = !is_asked_always && allowed.iter().any(covers);
-            if is_covered || self.mode == ApprovalMode::AllowAll {
-                return ApprovalDecision::Allow;
-            }
-            let rule = ApprovalRule::for_call(&question.tool_name, &question.subject, |path| {
-                self.workspace_path(path)
-            });
-            let rule = rule.filter(|_| !is_asked_always);
-            let Some(prompter) = &self.prompter else {
-                let rule = rule.map_or_else(String::new, |rule| {
-                    format!(", or with allow = [{}] in config.toml", toml_string(&rule.to_string()))
-                });
-                let reason = format!("nobody is there to ask; it can be allowed with --yes{rule}");
-                return ApprovalDecision::Deny { by: DeniedBy::Default, reason };
-            };
-            match prompter.ask_approval(question, rule.as_ref()).await {
-                ApprovalVerdict::Once => ApprovalDecision::Allow,
-                ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => {
+            match self.decide(question).await {
+                Ok((by, rule)) => {
+                    self.log.allowed(question, by, rule);
                     ApprovalDecision::Allow
                 }
-                verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
-                    let keep = verdict == ApprovalVerdict::Always;
-                    rule.iter().for_each(|rule| self.allow(rule, &question.subject, keep));
-                    ApprovalDecision::Allow
+                Err((by, reason)) => {
+                    self.log.denied(question, &reason);
+                    ApprovalDecision::Deny { by, reason }
                 }
-                ApprovalVerdict::No(reason) => ApprovalDecision::Deny { by: DeniedBy::Person, reason },
             }
         })
+    }
+}
+
+impl Approver {
+    /// Decides about a call. `Ok` says who allowed it, and by which rule; `Err` who denied it, and
+    /// why.
+    async fn decide(
+        &self,
+        question: &ApprovalRequest,
+    ) -> Result<(AllowedBy, Option<String>), (DeniedBy, String)> {
+        let covers = |rule: &ApprovalRule| {
+            rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
+        };
+        let denies = |rule: &ApprovalRule| {
+            rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))
+        };
+        if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
+            let reason = format!("the settings deny it ({rule})");
+            return Err((DeniedBy::Rule, reason));
+        }
+        // A copy, because comparing looks at files.
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_asked_always = self.command_rules == CommandRules::AskAlways
+            && matches!(question.subject, CallSubject::Command(_));
+        if let Some(rule) = allowed.iter().find(|rule| !is_asked_always && covers(rule)) {
+            return Ok((AllowedBy::Rule, Some(rule.to_string())));
+        }
+        if self.mode == ApprovalMode::AllowAll {
+            return Ok((AllowedBy::Yes, None));
+        }
+        let rule =
+            ApprovalRule::for_call(&question.tool_name, &question.subject, |path| self.workspace_path(path));
+        let rule = rule.filter(|_| !is_asked_always);
+        let Some(prompter) = &self.prompter else {
+            let rule = rule.map_or_else(String::new, |rule| {
+                format!(", or with allow = [{}] in config.toml", toml_string(&rule.to_string()))
+            });
+            let reason = format!("nobody is there to ask; it can be allowed with --yes{rule}");
+            return Err((DeniedBy::Default, reason));
+        };
+        match prompter.ask_approval(question, rule.as_ref()).await {
+            ApprovalVerdict::Once => Ok((AllowedBy::Person, None)),
+            ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => {
+                Ok((AllowedBy::Person, None))
+            }
+            verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
+                let keep = verdict == ApprovalVerdict::Always;
+                rule.iter().for_each(|rule| self.allow(rule, &question.subject, keep));
+                Ok((AllowedBy::Person, rule.map(|rule| rule.to_string())))
+            }
+            ApprovalVerdict::No(reason) => Err((DeniedBy::Person, reason)),
+        }
     }
 }

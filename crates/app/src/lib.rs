@@ -38,6 +38,7 @@
 
 mod actions; // switch conversations, change the model, undo, ask for prices
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
+pub mod audit_log; // AuditLog: what tools were allowed to do, by whom
 mod clock; // now: where the clock enters
 mod command_sandbox; // how the commands of the model are restricted
 pub mod commit; // commit messages for staged changes
@@ -54,6 +55,7 @@ pub mod options; // what a face asks for
 mod provider_connection; // makes clients for the agent
 pub mod provider_route; // chooses the network or the simulator for a request
 pub mod request; // AssembledRequest: a request that is ready to be sent
+mod secrets; // the secrets of this machine that no request should contain
 pub mod send; // sends one request by itself
 mod session_folder; // where conversations are stored
 mod session_origin; // ForeignSession: a conversation that did not come about here

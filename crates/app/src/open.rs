@@ -14,6 +14,7 @@ use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 
 use crate::approval::{Approver, InvalidRule, UserPrompter};
+use crate::audit_log::AuditLog;
 use crate::clock::now;
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
@@ -24,6 +25,7 @@ use crate::options::{
     OpenOptions, RequestOptions, RequestPurpose, SessionChoice, SessionStorage, TargetOptions,
 };
 use crate::provider_connection::ProviderConnection;
+use crate::secrets::secret_settings;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation, unstored_conversation};
 use crate::session_origin::{
     ForeignSession, ForeignSessions, drop_outside_files_of, drop_pinned_outside, foreign_session,
@@ -155,7 +157,10 @@ impl ConversationApp {
             state.refusals(),
             notices.clone(),
         ));
-        let approver = approver(options, face, &settings, &scope, &tool_set)?;
+        let secrets = secret_settings(&settings, Some(&folder));
+        let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
+        let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
+        let approver = approver(options, face, &settings, &scope, &tool_set, log.clone())?;
         let thinking = choose_thinking(&options.target, &conversation);
         let target_notices = TargetNotices::default();
         target_notices.send(&settings, &target, thinking, &**notices);
@@ -172,11 +177,13 @@ impl ConversationApp {
             layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
             keep: resolve_keep(&options.target, &settings),
             thinking,
+            secrets,
             settings: agent_settings(&settings),
             target,
         };
         let agent = Agent::new(setup, conversation);
         tool_set.follow(&agent);
+        log.follow(&agent);
         let images = options.images.iter().map(|path| workspace::read_image(path));
         let images = images.collect::<Result<Vec<Image>, _>>()?;
         Ok(ConversationApp {
@@ -369,6 +376,7 @@ fn approver(
     settings: &Settings,
     scope: &Scope,
     tool_set: &ToolSet,
+    log: Arc<AuditLog>,
 ) -> Result<Approver, InvalidRule> {
     let approver = Approver::new(
         settings,
@@ -377,6 +385,7 @@ fn approver(
         options.approval,
         face.prompter.clone(),
         face.notices.clone(),
+        log,
     )?
     .with_command_rules(tool_set.command_rules);
     for rule in approver.rules_for_unknown_tools() {

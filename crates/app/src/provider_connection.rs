@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hardpan_agent::{ClientFactory, ClientFactoryError};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
 use hardpan_prompt::{TokenFactor, TokenUsage};
-use hardpan_providers::{CapabilityCache, Client};
+use hardpan_providers::{CapabilityCache, Client, mask_url};
 use jiff::Timestamp;
 
 use crate::clock::now;
@@ -85,7 +85,7 @@ impl ProviderConnection {
         let now = now().as_millisecond();
         let refusals = client.known_refusals(&target.provider, &target.profile, &target.model.id, now);
         let next_try = Timestamp::from_millisecond(refusals.next_try_ms()?).ok()?;
-        let address = self.settings.base_url(&target.provider, &target.profile).url;
+        let address = mask_url(&self.settings.base_url(&target.provider, &target.profile).url);
         let features = refusals.features().collect();
         Some(Notice::FeaturesRefused { model: target.model.name(), address, features, next_try })
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
 use hardpan_models::ProviderProfile;
 use hardpan_prompt::{TokenFactor, TokenUsage};
-use hardpan_providers::{Endpoint, HttpTransport, Transport, TransportError};
+use hardpan_providers::{Endpoint, HttpTransport, Transport, TransportError, mask_url};
 use hardpan_simulator::{BASE_URL, Clock, Engine, InProcessTransport, KeyPolicy, SignatureCheck};
 
 use crate::notice::Notice;
@@ -79,7 +79,7 @@ impl ProviderRoute {
         if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
             return Err(RouteError::InvalidBaseUrl {
                 provider: provider.to_owned(),
-                base_url,
+                base_url: mask_url(&base_url),
                 given_by: source,
             });
         }
@@ -89,6 +89,7 @@ impl ProviderRoute {
         let transport = Arc::new(HttpTransport::new(config.proxy.as_deref())?);
         let reports_true_usage = address.is_usual();
         let unusual = Some(address).filter(|address| !address.is_usual());
+        let unusual = unusual.map(|address| BaseUrl { url: mask_url(&address.url), ..address });
         Ok(ProviderRoute { transport, endpoint, simulated: false, unusual, reports_true_usage })
     }
 

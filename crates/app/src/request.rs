@@ -36,6 +36,7 @@ use crate::open::{
 use crate::options::{ProviderAccess, RequestOptions, RequestPurpose, SessionChoice};
 use crate::provider_connection::ProviderConnection;
 use crate::provider_route::ProviderRoute;
+use crate::secrets::secret_settings;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::target::{TargetError, resolve_keep, resolve_layout, resolve_target, target_notices};
@@ -158,6 +159,7 @@ pub async fn assemble(
         layout: resolve_layout(&options.target, settings, conversation.layout.as_deref())?,
         keep: resolve_keep(&options.target, settings),
         thinking,
+        secrets: secret_settings(settings, Some(&options.folder)),
         settings: agent_settings(settings),
         target,
     };

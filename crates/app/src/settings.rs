@@ -193,6 +193,7 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     ] {
         list.clear();
     }
+    project.secrets = None;
     // The stricter mode counts (`Config::merged_with`).
     project.network = project.network.take().filter(|network| *network == NetworkSetting::Switch(false));
     project.limits = LimitsConfig::default();

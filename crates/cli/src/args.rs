@@ -234,6 +234,8 @@ pub enum Command {
     Cost(crate::cost::CostArgs),
     /// Explain why a session paid again for tokens that were cached
     Why(crate::why::WhyArgs),
+    /// Show what tools were allowed to do in this folder, by whom, and how it ended
+    Log(crate::log::LogArgs),
     /// Write a commit message for the staged changes, show it to you, and commit
     Commit(crate::commit::CommitArgs),
     /// Analyse recorded sessions: what they cost, what a stable prompt prefix would have saved, and

@@ -23,6 +23,7 @@ const DOCUMENTS: &[Document] = documents![
     "logging" at "docs/logging.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
+    "security" at "docs/security.md",
     "skills-and-templates" at "docs/skills-and-templates.md",
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",

@@ -19,6 +19,7 @@ mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
 mod event_reader; // EventReader: how faces read the agent's events
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
+mod log; // `hardpan log`
 mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
 mod models; // `hardpan models`

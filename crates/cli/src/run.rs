@@ -13,6 +13,7 @@ use hardpan_app::request::{self, AssembledRequest};
 use hardpan_app::settings::{Settings, UserFolders};
 use hardpan_context::{LayoutInput, PHRASES, PHRASES_FILE, PROMPT_FILES};
 use hardpan_prompt::validate::check_size;
+use hardpan_providers::mask_url;
 
 use crate::args::{Args, Command, RequestArgs};
 use crate::command_setup::{StderrNotices, load_settings, working_folder};
@@ -75,6 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
         Some(Command::Cost(args)) => crate::cost::cost(args),
         Some(Command::Why(args)) => crate::why::why(args),
+        Some(Command::Log(args)) => crate::log::log(args),
         Some(Command::Commit(args)) => crate::commit::commit(args),
         Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Replay(args)) => crate::replay::replay(args),
@@ -198,7 +200,7 @@ fn providers(json: bool) -> Result<()> {
     let settings = load_settings_for(&RequestArgs::default())?;
     let mut rows = Vec::new();
     for provider in settings.catalogue.providers() {
-        let base_url = settings.base_url(&provider.id, &provider.profile).url;
+        let base_url = mask_url(&settings.base_url(&provider.id, &provider.profile).url);
         let key = if provider.profile.key_env.is_empty() {
             "none needed"
         } else if settings.key(&provider.id, &provider.profile)?.is_some() {

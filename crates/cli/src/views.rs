@@ -3,7 +3,7 @@
 
 use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook};
 use hardpan_prompt::{ItemKind, Omission};
-use hardpan_providers::HttpRequest;
+use hardpan_providers::{HttpRequest, mask_url};
 use hardpan_session::StoredContent;
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub fn providers(rows: &[ProviderRow<'_>]) -> String {
 /// What stands before the body of an HTTP request: method, address and headers, and an empty line.
 pub fn http_head(http: &HttpRequest) -> String {
     let headers = http.headers.iter().map(|(name, value)| format!("{name}: {}\n", safe(value)));
-    format!("{} {}\n{}\n", http.method.name(), safe(&http.url), headers.collect::<String>())
+    format!("{} {}\n{}\n", http.method.name(), safe(&mask_url(&http.url)), headers.collect::<String>())
 }
 
 /// What a stored message holds, as text.

@@ -179,6 +179,7 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
                 &["sessions", "show", HOSTILE],
             ]),
         ),
+        ("log", args(&[&["log"], &["log", "--json"], &["log", HOSTILE]])),
         ("cost", args(&[&["cost"], &["cost", "--json"]])),
         ("why", args(&[&["why"], &["why", "--json"], &["why", HOSTILE]])),
         ("commit", args(&[&["commit", "--dry-run"], &["commit", HOSTILE]])),

@@ -155,6 +155,9 @@ fn arrange_once(
         prompt = without_images(&prompt, texts);
         measured = None;
     }
+    if snapshot.redactions.apply(&mut prompt) {
+        measured = None;
+    }
     let format = if snapshot.stands_alone { MarkerFormat::None } else { target.profile.markers };
     markers::adapt_breakpoints(&mut prompt, format);
     let dropped = images::limit_images(&mut prompt, texts);

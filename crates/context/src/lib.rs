@@ -38,6 +38,7 @@ mod message_builder; // the messages of a prompt under construction
 mod panels; // the `panels` layout: every item as a tool call and its result
 mod render_cache; // rendered texts and token counts, kept between requests
 mod run_context; // what stands before the conversation stays as it was when the run began
+mod secrets; // SecretScanner, Redactions: secrets on their way into a request
 mod snapshot; // everything a request depends on
 mod strata; // the `strata` layout, the default: BASE, LOG and TAIL
 mod system; // how the system prompt is put together
@@ -58,6 +59,7 @@ pub use keep::{KeepLevel, UnknownKeepLevel};
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, RepositoryView, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use render_cache::RenderCache;
+pub use secrets::{FoundSecret, Redactions, SecretScanner, secret_id};
 pub use snapshot::{
     AgentMode, ContextImage, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry, ItemEntry,
     ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot, SnapshotError,

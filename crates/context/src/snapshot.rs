@@ -215,6 +215,8 @@ pub struct Snapshot {
     pub answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
     /// Messages whose reasoning is not sent any more, since something before it has changed.
     pub stale_reasoning: Arc<BTreeSet<MessageId>>,
+    /// Secrets that the request must not contain. Not part of a snapshot's file.
+    pub redactions: Arc<crate::Redactions>,
 }
 
 /// The overview and the map as they would be chosen now. The cached part of a prompt keeps an
@@ -265,6 +267,7 @@ impl Snapshot {
             layout_state: LayoutState::default(),
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
+            redactions: Arc::default(),
         }
     }
 

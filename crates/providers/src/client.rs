@@ -31,7 +31,7 @@ pub use self::model_list::ModelListError;
 pub use self::notice::ClientNotice;
 pub use self::prepared::PreparedRequest;
 use crate::codec::{RequestContext, codec};
-use crate::{Encoder, FailureKind, HttpMethod, HttpRequest, ProviderError, Transport};
+use crate::{Encoder, FailureKind, HttpMethod, HttpRequest, ProviderError, Transport, mask_url};
 
 /// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl fmt::Debug for ApiKey {
 }
 
 /// Where requests go, and the provider-specific fields that go with them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Endpoint {
     /// The base URL, such as `https://api.anthropic.com/v1`; the protocol's path is appended.
     pub base_url: String,
@@ -63,6 +63,18 @@ pub struct Endpoint {
     pub extra_fields: serde_json::Map<String, Value>,
     /// The conversation's id, sent to providers that route requests of one session to one cache.
     pub session: Option<String>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("base_url", &mask_url(&self.base_url))
+            .field("key", &self.key)
+            .field("headers", &names)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How often and how long to retry, and how long to wait for bytes.
@@ -211,8 +223,9 @@ impl Client {
         if *base_url == profile.base_url {
             return Cow::Borrowed(provider);
         }
-        let host = base_url.split_once("://").map_or(base_url.as_str(), |(_, rest)| rest);
-        let host = host.split('/').next().unwrap_or_default();
+        let masked = mask_url(base_url);
+        let host = masked.split_once("://").map_or(masked.as_str(), |(_, rest)| rest);
+        let host = host.split(['/', '?']).next().unwrap_or_default();
         Cow::Owned(format!("{provider}@{host}"))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use crate::{HttpMethod, HttpRequest, HttpResponse, Transport, TransportError};
+use crate::{HttpMethod, HttpRequest, HttpResponse, Transport, TransportError, mask_url};
 
 /// Sends requests over HTTP, with TLS by rustls. Connections are reused.
 #[derive(Clone, Debug)]
@@ -38,10 +38,9 @@ impl Transport for HttpTransport {
         request: HttpRequest,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
         Box::pin(async move {
-            let url: reqwest::Url = request
-                .url
-                .parse()
-                .map_err(|_| TransportError::Invalid { reason: format!("{} is not a URL", request.url) })?;
+            let url: reqwest::Url = request.url.parse().map_err(|_| TransportError::Invalid {
+                reason: format!("{} is not a URL", mask_url(&request.url)),
+            })?;
             let host = url.host_str().unwrap_or_default().to_owned();
             let mut builder = match request.method {
                 HttpMethod::Get => self.client.get(url),

@@ -75,5 +75,5 @@ pub use openai_chat::ThinkTags;
 pub use stream::{
     AnswerParser, StreamDecoder, StreamEnd, StreamProgress, decode_answer_body, decode_answer_body_with_tags,
 };
-pub use transport::{ByteStream, HttpMethod, HttpRequest, HttpResponse, Transport, TransportError};
+pub use transport::{ByteStream, HttpMethod, HttpRequest, HttpResponse, Transport, TransportError, mask_url};
 pub use usage::ReportedUsage;

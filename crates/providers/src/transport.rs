@@ -46,11 +46,32 @@ impl fmt::Debug for HttpRequest {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("HttpRequest")
             .field("method", &self.method)
-            .field("url", &self.url)
+            .field("url", &mask_url(&self.url))
             .field("headers", &names)
             .field("body", &format_args!("{} bytes", self.body.len()))
             .finish()
     }
+}
+
+/// A URL as it may be shown: without the name and password before its host, and without the values
+/// of its query, which may be a key.
+pub fn mask_url(url: &str) -> String {
+    const MASK: &str = "•••";
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(start);
+    let end = rest.find(['/', '#']).unwrap_or(rest.len());
+    // The last `@`: a password may contain others.
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    let mask = if host > 0 { "•••@" } else { "" };
+    let query = query.map_or_else(String::new, |query| {
+        let masked = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, _)) => format!("{name}={MASK}"),
+            None => MASK.to_owned(),
+        });
+        format!("?{}", masked.collect::<Vec<_>>().join("&"))
+    });
+    format!("{scheme}{mask}{}{query}", &rest[host..])
 }
 
 /// The bytes of a response body, as they arrive.
@@ -116,4 +137,24 @@ pub trait Transport: Send + Sync {
         &self,
         request: HttpRequest,
     ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_its_passwords() {
+        for (url, shown) in [
+            ("https://api.example.com/v1", "https://api.example.com/v1"),
+            ("http://user:pass@host:80/v1", "http://•••@host:80/v1"),
+            ("http://user:p@ss@host", "http://•••@host"),
+            ("https://host/v1?key=abc&x", "https://host/v1?key=•••&•••"),
+            ("user:pass@host/v1", "•••@host/v1"),
+            ("https://host/@user", "https://host/@user"),
+            ("", ""),
+        ] {
+            assert_eq!(mask_url(url), shown, "{url}");
+        }
+    }
 }

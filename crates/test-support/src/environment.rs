@@ -139,6 +139,7 @@ impl TestEnvironment {
             layout: builder.layout,
             keep: builder.keep,
             thinking: ThinkingSetting::Default,
+            secrets: Default::default(),
             settings: builder.settings,
         };
         AgentParts { agent: Agent::new(setup, conversation), journal }

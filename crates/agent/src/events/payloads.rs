@@ -137,6 +137,8 @@ pub enum NoteKind {
     CompactionFailed,
     /// A skill or template of the input was not expanded as typed.
     Expansion,
+    /// A secret was replaced in the request.
+    Redacted,
     /// A file that the input mentions with `@` is not attached in full.
     Mention,
     /// Settings, the session, the tools or the route to the provider are not what one might expect.

@@ -22,6 +22,7 @@ use crate::learned_state::LearnedState;
 use crate::notice::{Notice, NoticeSink};
 use crate::options::TargetOptions;
 use crate::provider_route::ProviderRoute;
+use crate::secrets::redact_prompt;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::side_requests;
@@ -240,7 +241,7 @@ impl MessageWriter {
     async fn ask(&mut self, messages: &[(Role, String)]) -> Result<String, CommitError> {
         let origin = |kind| Origin::rule(kind, "commit");
         let block = |text: &str| Block::text(Region::Log, Text::new(text), origin(ItemKind::History));
-        let prompt = Prompt {
+        let mut prompt = Prompt {
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
             system: vec![Block::text(
@@ -254,6 +255,8 @@ impl MessageWriter {
                 .collect(),
             ..Prompt::default()
         };
+        // Nobody is asked about a request for a message: it needs no secrets.
+        redact_prompt(&self.settings, &mut prompt);
         let request = ClientRequest {
             prompt: &prompt,
             profile: &self.target.profile,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hardpan_agent::QueueMode;
+use hardpan_agent::{QueueMode, SecretMode};
 use hardpan_context::KeepLevel;
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
@@ -50,6 +50,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Hosts at private addresses that `fetch` may reach.
     pub private_hosts: Vec<String>,
+    /// What happens to secrets in requests: `ask`, `redact` or `send`.
+    pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
     /// Default: true.
     pub keep_alive: Option<bool>,
@@ -219,7 +221,7 @@ impl RetryConfig {
         };
         let default = RetryPolicy::default();
         RetryPolicy {
-            tries: self.tries.unwrap_or(default.tries).max(1),
+            tries: self.tries.unwrap_or(default.tries).clamp(1, 100),
             longest_wait: seconds(self.longest_wait_seconds, default.longest_wait),
             silence: seconds(self.silence_seconds, default.silence),
             progress: seconds(self.progress_seconds, default.progress),
@@ -240,6 +242,7 @@ impl Config {
             layout: above.layout.or(below.layout),
             keep: above.keep.or(below.keep),
             max_tokens: above.max_tokens.or(below.max_tokens),
+            secrets: above.secrets.or(below.secrets),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),
             map_tokens: above.map_tokens.or(below.map_tokens),

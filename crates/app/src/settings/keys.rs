@@ -22,10 +22,7 @@ impl Settings {
 
     /// Every key that is known, of any provider, for keeping them from commands.
     pub(crate) fn all_keys(&self) -> Vec<String> {
-        let variables = self.catalogue.providers().flat_map(|provider| provider.profile.key_env.clone());
-        let stored = self.stored_keys().unwrap_or_default().into_values();
-        let keys = variables.filter_map(|name| std::env::var(name).ok()).chain(stored);
-        keys.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()).collect()
+        self.keys_by_provider().into_iter().map(|(_, key)| key).collect()
     }
 
     /// The keys of `keys.toml`, by provider.
@@ -37,6 +34,22 @@ impl Settings {
         check_private(&path)?;
         // The parser's own message would quote the line, and with it a key.
         toml::from_str(&text).map_err(|_| SettingsError::InvalidKeys { path })
+    }
+
+    /// All keys of this machine with the providers that they are for: those that no request and no
+    /// log may contain.
+    pub(crate) fn keys_by_provider(&self) -> Vec<(String, String)> {
+        let mut keys: Vec<(String, String)> = self.stored_keys().unwrap_or_default().into_iter().collect();
+        for provider in self.catalogue.providers() {
+            let names = provider.profile.key_env.iter();
+            let set = names.filter_map(|name| std::env::var(name).ok());
+            keys.extend(set.map(|key| (provider.id.clone(), key)));
+        }
+        let trimmed = keys.into_iter().map(|(provider, key)| (provider, key.trim().to_owned()));
+        let mut keys: Vec<(String, String)> = trimmed.filter(|(_, key)| !key.is_empty()).collect();
+        keys.sort();
+        keys.dedup_by(|a, b| a.1 == b.1);
+        keys
     }
 }
 

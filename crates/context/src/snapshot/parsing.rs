@@ -169,6 +169,7 @@ impl SnapshotFile {
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),
             stale_reasoning: Arc::new(self.stale_reasoning),
+            redactions: Arc::default(),
         })
     }
 }

@@ -43,6 +43,8 @@ impl SnapshotFile {
             layout_state,
             answer_prefixes,
             stale_reasoning,
+            // They are the secrets themselves.
+            redactions: _,
         } = snapshot.clone();
         let file_observations = observations(&knowledge, &messages);
         let mut file = SnapshotFile {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Client;
 use super::response_reader::read_whole;
 use crate::codec::codec;
-use crate::{HttpMethod, HttpRequest, ProviderError};
+use crate::{HttpMethod, HttpRequest, ProviderError, mask_url};
 
 /// At most this many pages are read: a server that always names a next one must not keep us.
 const MAX_PAGES: usize = 50;
@@ -55,12 +55,12 @@ impl Client {
             let body = read_whole(self, profile.protocol, request).await.map_err(|error| {
                 let error = error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str()));
                 match error.status.filter(|status| WITHOUT_LIST.contains(status)) {
-                    Some(status) => ModelListError::NoList { url: url.clone(), status },
+                    Some(status) => ModelListError::NoList { url: mask_url(&url), status },
                     None => ModelListError::Provider(error),
                 }
             })?;
             let listed = serde_json::from_slice(&body).ok().and_then(|body| codec.parse_model_list(&body));
-            let listed = listed.ok_or(ModelListError::Malformed { url })?;
+            let listed = listed.ok_or(ModelListError::Malformed { url: mask_url(&url) })?;
             ids.extend(listed.ids.into_iter().filter(|id| id.len() <= MAX_ID_BYTES));
             page = listed.next_page.filter(|page| page.len() <= MAX_ID_BYTES);
             if page.is_none() || ids.len() > MAX_MODELS {

@@ -1,0 +1,253 @@
+//! [`AuditLog`]: what tools were allowed to do, by whom, and how it ended, as JSON lines in the data
+//! folder. Lines are only ever appended; the oldest are dropped a file at a time.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hardpan_agent::events::{AgentStart, ToolExecutionEnd};
+use hardpan_agent::{Agent, ApprovalRequest};
+use hardpan_context::{FoundSecret, Redactions, SecretScanner};
+use hardpan_tools::CallSubject;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now;
+
+/// Below the data folder: the current file, and the one before it.
+const FILES: [&str; 2] = ["log/audit.jsonl", "log/audit.1.jsonl"];
+
+/// A file that is longer is put aside, and the one before it is dropped.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// Longer commands and reasons are cut.
+const MAX_TEXT_CHARS: usize = 1000;
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// When it happened.
+    pub at: Timestamp,
+    /// The conversation's id; empty before its first run.
+    pub session: String,
+    /// The root of the workspace.
+    pub workspace: String,
+    /// Id that the model gave the call.
+    pub call: String,
+    /// The tool's name.
+    pub tool: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: AuditEvent,
+}
+
+/// What happened to a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum AuditEvent {
+    /// It was allowed to run.
+    Allowed {
+        /// The command, path or URL; the arguments of other tools.
+        subject: String,
+        /// Who or what allowed it.
+        by: AllowedBy,
+        /// The rule, if one did, or what the person allowed for longer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
+    },
+    /// It was not.
+    Denied {
+        /// The command, path or URL; the arguments of other tools.
+        subject: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A call that was allowed has ended.
+    Ended {
+        /// Whether its result is an error.
+        failed: bool,
+    },
+}
+
+/// Who or what allowed a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowedBy {
+    /// A rule of the settings, or one that the person allowed before.
+    Rule,
+    /// The person, when asked.
+    Person,
+    /// `--yes`.
+    Yes,
+}
+
+impl AllowedBy {
+    /// The word in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AllowedBy::Rule => "rule",
+            AllowedBy::Person => "person",
+            AllowedBy::Yes => "yes",
+        }
+    }
+}
+
+/// Writes the log. What cannot be written is lost: work goes on.
+pub struct AuditLog {
+    folder: Option<PathBuf>,
+    workspace: String,
+    session: Mutex<String>,
+    /// Calls that were allowed and have not ended.
+    running: Mutex<BTreeSet<Arc<str>>>,
+    scanner: SecretScanner,
+}
+
+impl AuditLog {
+    /// A log in the data folder; none without one. `secrets` are never written.
+    pub fn new(data: Option<&Path>, workspace: &Path, secrets: Vec<FoundSecret>) -> Self {
+        AuditLog {
+            folder: data.map(Path::to_owned),
+            workspace: workspace.to_string_lossy().into_owned(),
+            session: Mutex::default(),
+            running: Mutex::default(),
+            scanner: SecretScanner::new(secrets),
+        }
+    }
+
+    /// Follows the agent: which session it works in, and how calls end.
+    pub fn follow(self: &Arc<Self>, agent: &Agent) {
+        let log = self.clone();
+        agent.events().subscribe::<AgentStart, _>("hardpan", move |_, agent| {
+            *log.session.lock().unwrap_or_else(PoisonError::into_inner) = agent.session().0.to_string();
+            async { Ok(()) }
+        });
+        let log = self.clone();
+        agent.events().subscribe::<ToolExecutionEnd, _>("hardpan", move |ended, _| {
+            let is_ours = log.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&ended.call_id);
+            if is_ours {
+                log.write(&ended.call_id, &ended.tool_name, AuditEvent::Ended { failed: ended.is_error });
+            }
+            async { Ok(()) }
+        });
+    }
+
+    /// A call may run.
+    pub fn allowed(&self, request: &ApprovalRequest, by: AllowedBy, rule: Option<String>) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
+        let subject = self.clean(&subject_text(request));
+        let rule = rule.map(|rule| self.clean(&rule));
+        self.write(&request.call_id, &request.tool_name, AuditEvent::Allowed { subject, by, rule });
+    }
+
+    /// A call may not run.
+    pub fn denied(&self, request: &ApprovalRequest, reason: &str) {
+        let (subject, reason) = (self.clean(&subject_text(request)), self.clean(reason));
+        self.write(&request.call_id, &request.tool_name, AuditEvent::Denied { subject, reason });
+    }
+
+    /// A text without secrets, cut to a length that fits a line.
+    fn clean(&self, text: &str) -> String {
+        let mut redactions = Redactions::default();
+        self.scanner.find(text).iter().for_each(|secret| redactions.insert(secret));
+        let text = redactions.redact(text).unwrap_or_else(|| text.to_owned());
+        match text.char_indices().nth(MAX_TEXT_CHARS) {
+            Some((at, _)) => format!("{}… ({} characters)", &text[..at], text.chars().count()),
+            None => text,
+        }
+    }
+
+    fn write(&self, call: &str, tool: &str, event: AuditEvent) {
+        let Some(folder) = &self.folder else { return };
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cut = |text: &str| text.chars().take(200).collect::<String>();
+        let entry = AuditEntry {
+            at: now(),
+            session,
+            workspace: self.workspace.clone(),
+            call: cut(call),
+            tool: cut(tool),
+            event,
+        };
+        if let Err(error) = append(folder, &entry) {
+            tracing::warn!(%error, "the audit log cannot be written");
+        }
+    }
+}
+
+/// What a call is about.
+fn subject_text(request: &ApprovalRequest) -> String {
+    match &request.subject {
+        CallSubject::Command(text) | CallSubject::File(text) | CallSubject::Url(text) => text.clone(),
+        CallSubject::Other => request.args.to_string(),
+    }
+}
+
+/// Adds a line: one write at the end of the file, so that lines of several processes do not mix.
+fn append(data: &Path, entry: &AuditEntry) -> io::Result<()> {
+    let [path, before] = FILES.map(|name| data.join(name));
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    if fs::metadata(&path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
+        fs::rename(&path, before)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let line = serde_json::to_string(entry)? + "\n";
+    options.open(path)?.write_all(line.as_bytes())
+}
+
+/// The lines of the log, oldest first. Those that cannot be read are left out.
+pub fn read_audit_log(data: &Path) -> Vec<AuditEntry> {
+    let [path, before] = FILES.map(|name| data.join(name));
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let entries = |text: &str| -> Vec<AuditEntry> {
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    [read(&before), read(&path)].iter().flat_map(|text| entries(text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(command: &str) -> ApprovalRequest {
+        let args = serde_json::json!({ "command": command });
+        let subject = CallSubject::Command(command.into());
+        ApprovalRequest { call_id: "c1".into(), tool_name: "bash".into(), args, subject }
+    }
+
+    #[test]
+    fn a_line_says_who_allowed_what_and_never_a_key() {
+        let data = tempfile::tempdir().unwrap();
+        let secret = FoundSecret { kind: "key of x".into(), value: "the-key-of-the-test".into() };
+        let log = AuditLog::new(Some(data.path()), Path::new("/work"), vec![secret]);
+        log.allowed(&request("curl -H the-key-of-the-test"), AllowedBy::Rule, Some("bash(curl)".into()));
+        log.denied(&request(&"x".repeat(5000)), "the person said no");
+        let entries = read_audit_log(data.path());
+        let AuditEvent::Allowed { subject, by, rule } = &entries[0].event else { panic!("{entries:?}") };
+        assert!(subject.starts_with("curl -H [redacted: key of x "), "{subject}");
+        assert_eq!(
+            (*by, rule.as_deref(), &*entries[0].workspace),
+            (AllowedBy::Rule, Some("bash(curl)"), "/work")
+        );
+        let AuditEvent::Denied { subject, reason } = &entries[1].event else { panic!("{entries:?}") };
+        assert_eq!((subject.chars().count(), reason.as_str()), (MAX_TEXT_CHARS + 19, "the person said no"));
+    }
+
+    #[test]
+    fn the_log_is_bounded() {
+        let data = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(Some(data.path()), Path::new("/work"), Vec::new());
+        for file in FILES {
+            log.denied(&request("x"), "no");
+            let path = data.path().join("log/audit.jsonl");
+            fs::write(&path, " ".repeat(9 << 20)).unwrap();
+            log.denied(&request(file), "no");
+            assert!(fs::metadata(&path).unwrap().len() < 1000);
+        }
+        assert_eq!(fs::read_dir(data.path().join("log")).unwrap().count(), 2);
+    }
+}
