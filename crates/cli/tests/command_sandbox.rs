@@ -173,22 +173,38 @@ fn a_network_does_not_open_the_sockets_of_this_machine() {
 
 /// Runs a command in a world without Landlock: its system calls do not exist there.
 fn without_landlock(command: &Command, root: &Path) -> Command {
+    const CREATE_RULESET: u32 = 444;
+    const ENOSYS: u32 = 38;
+    without_system_call(command, root, CREATE_RULESET, ENOSYS)
+}
+
+/// Runs a command in a world where users may not make namespaces.
+fn without_namespaces(command: &Command, root: &Path) -> Command {
+    const UNSHARE: u32 = if cfg!(target_arch = "x86_64") { 272 } else { 97 };
+    const EPERM: u32 = 1;
+    without_system_call(command, root, UNSHARE, EPERM)
+}
+
+/// Runs a command in a world where a system call fails.
+fn without_system_call(command: &Command, root: &Path, number: u32, error: u32) -> Command {
     let script = r#"
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
-# Load the number; landlock_create_ruleset (444) fails with ENOSYS, all else is allowed.
-code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7fff0000)]
+number, error = int(sys.argv[1]), int(sys.argv[2])
+# Load the number; that one fails, all else is allowed.
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | error), (0x06, 0, 0, 0x7fff0000)]
 program = b"".join(struct.pack("HBBI", *line) for line in code)
 buffer = ctypes.create_string_buffer(program)
 class Filter(ctypes.Structure): _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
 libc.prctl(38, 1, 0, 0, 0)
 assert libc.prctl(22, 2, ctypes.byref(Filter(len(code), ctypes.addressof(buffer)))) == 0
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(sys.argv[3], sys.argv[3:])
 "#;
-    let path = root.join("without_landlock.py");
+    let path = root.join("without_system_call.py");
     fs::write(&path, script).unwrap();
     let mut wrapped = Command::new("python3");
-    wrapped.arg(path).arg(command.get_program()).args(command.get_args()).env_clear().stdin(Stdio::null());
+    wrapped.arg(path).args([number.to_string(), error.to_string()]);
+    wrapped.arg(command.get_program()).args(command.get_args()).env_clear().stdin(Stdio::null());
     wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     wrapped.current_dir(command.get_current_dir().unwrap());
     wrapped
@@ -218,6 +234,70 @@ fn without_landlock_rules_allow_no_commands_and_required_runs_none() {
         assert!(results[0].contains("Commands do not run") && !results[0].contains("ran\\n"), "{results:?}");
         assert!(stderr.contains("commands do not run: the settings require a sandbox"), "{stderr}");
     }
+}
+
+#[test]
+fn without_namespaces_commands_are_restricted_and_end_all_the_same() {
+    if landlock().is_none() {
+        return;
+    }
+    let script =
+        "touch ../outside; setsid sleep 1000 & (setsid nohup sleep 1000 >/dev/null 2>&1 &); echo ran";
+    let run = CommandRun::new("", &[script, "touch inside ../outside; echo second"]);
+    let (results, stderr) = run.results(without_namespaces(&run.command(&["--yes"]), &run.root()));
+    assert!(results[0].contains("ran") && results[1].contains("second"), "{results:?} {stderr}");
+    assert!(run.sandbox.work().join("inside").exists() && !run.root().join("outside").exists());
+    let works_here = |process: fs::DirEntry| {
+        fs::read_link(process.path().join("cwd")).is_ok_and(|folder| folder.starts_with(run.root()))
+    };
+    assert!(!fs::read_dir("/proc").unwrap().flatten().any(works_here), "no process is left");
+    let run = CommandRun::new("network = [\"crates.io\"]", &["echo ran"]);
+    let (results, _) = run.results(without_namespaces(&run.command(&["--yes"]), &run.root()));
+    assert!(results[0].contains("needs namespaces") && !results[0].contains("ran\\n"), "{results:?}");
+}
+
+/// Runs a command as an ordinary user. None if the tests run as one anyway.
+fn as_nobody(run: &CommandRun, command: &Command) -> Option<Command> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !is_root {
+        return None;
+    }
+    let root = run.root();
+    let binary = root.join("hardpan");
+    fs::copy(env!("CARGO_BIN_EXE_hardpan"), &binary).unwrap();
+    assert!(Command::new("chown").args(["-R", "65534:65534"]).arg(&root).status().unwrap().success());
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(binary);
+    other.args(command.get_args()).env_clear().stdin(Stdio::null());
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other.current_dir(command.get_current_dir().unwrap());
+    Some(other)
+}
+
+#[test]
+fn an_ordinary_user_has_the_same_sandbox() {
+    if landlock().is_none() {
+        return;
+    }
+    let script = "cat ../config/keys.toml ../home/.ssh/id; touch ../outside inside; chmod 777 ../home; setsid sleep 1000 & (setsid nohup sleep 1000 >/dev/null 2>&1 &); python3 -c 'import socket; socket.socket(socket.AF_UNIX)'; echo $$ ran";
+    let run = CommandRun::new("network = true", &[script]);
+    run.sandbox.write("home/.ssh/id", "the-secret\n");
+    let keys = run.sandbox.write("config/keys.toml", "openai = \"the-secret\"\n");
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(keys, fs::Permissions::from_mode(0o600)).unwrap();
+    let Some(command) = as_nobody(&run, &run.command(&["--yes"])) else { return };
+    let mode = |path: &str| fs::metadata(run.root().join(path)).unwrap().permissions().mode() & 0o777;
+    let before = mode("home");
+    let (results, stderr) = run.results(command);
+    // The second process of a namespace of its own.
+    assert!(results[0].contains("2 ran") && !results[0].contains("the-secret"), "{results:?} {stderr}");
+    assert!(results[0].contains("PermissionError"), "{results:?}");
+    assert!(run.root().join("work/inside").exists() && !run.root().join("outside").exists());
+    assert_eq!(mode("home"), before);
+    let works_here = |process: fs::DirEntry| {
+        fs::read_link(process.path().join("cwd")).is_ok_and(|folder| folder.starts_with(run.root()))
+    };
+    assert!(!fs::read_dir("/proc").unwrap().flatten().any(works_here), "no process is left");
 }
 
 #[test]

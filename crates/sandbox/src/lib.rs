@@ -21,6 +21,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only the sandbox of Linux uses it"))]
+
 mod denials; // what the sandbox denied, told from the output
 mod launcher; // SandboxLauncher: the program that enters the sandbox
 #[cfg(target_os = "linux")]

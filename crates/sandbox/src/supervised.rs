@@ -110,6 +110,10 @@ fn launch(
     drop(command);
     let input = streams.input.as_ref().map(AsFd::as_fd);
     let sent = send_request(&socket, policy, program, namespaces, input);
+    if sent.is_err() {
+        // Otherwise the launcher would wait for the rest.
+        let _ = shutdown(&socket, Shutdown::Write);
+    }
     let mut listener = None;
     let mut next_report = || loop {
         match receive_report(&socket) {
@@ -117,12 +121,12 @@ fn launch(
             report => return report.map(|(report, _)| report),
         }
     };
-    let failure = match sent.map(|()| next_report()) {
-        Ok(Some(Report::Started)) => return Ok(Launch::Started { socket, child, listener }),
-        Ok(Some(Report::NoNamespaces)) => None,
-        Ok(Some(Report::Failed(why))) => Some(io::Error::other(why)),
-        Ok(_) => Some(io::Error::other("the launcher of the sandbox failed")),
-        Err(error) => Some(error),
+    // A launcher that ends early may have reported why, whatever became of the request.
+    let failure = match next_report() {
+        Some(Report::Started) => return Ok(Launch::Started { socket, child, listener }),
+        Some(Report::NoNamespaces) => None,
+        Some(Report::Failed(why)) => Some(io::Error::other(why)),
+        _ => Some(sent.err().unwrap_or_else(|| io::Error::other("the launcher of the sandbox failed"))),
     };
     drop(socket);
     let _ = child.wait();

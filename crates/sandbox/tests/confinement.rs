@@ -330,6 +330,42 @@ fn a_workspace_in_a_writable_folder_that_became_a_link_leads_nowhere() {
 }
 
 #[test]
+fn the_processes_that_keep_a_command_cannot_be_written_into() {
+    let script = r#"
+import os
+def parent(process):
+    for line in open(f"/proc/{process}/status"):
+        if line.startswith("PPid:"): return int(line.split()[1])
+process = os.getppid()
+for level in ("shell", "init", "supervisor", "caller"):
+    try:
+        open(f"/proc/{process}/mem", "r+b"); print(level, "opened")
+    except OSError as error:
+        print(level, "refused")
+    process = parent(process)
+    if not process: break
+"#;
+    for caller in callers() {
+        for (mode, enforcement, network) in modes() {
+            for namespaces in [Namespaces::WhereAllowed, Namespaces::Never] {
+                if network.is_array() && namespaces == Namespaces::Never {
+                    continue;
+                }
+                let place = Place::new(caller);
+                place.write("work/try.py", script);
+                let policy = Policy { enforcement, network: network.clone(), namespaces, ..place.policy() };
+                let output = place.run(&policy, "python3 try.py; true");
+                let opened: Vec<&str> =
+                    output.stdout.lines().filter(|line| line.ends_with("opened")).collect();
+                // Its own processes it may write into, where files are not restricted.
+                assert!(opened.iter().all(|line| *line == "shell opened"), "{mode} {caller:?} {output:?}");
+                assert!(output.stdout.contains("init refused"), "{mode} {caller:?} {output:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_the_caller_has_open_is_not_open_in_a_command() {
     for caller in callers() {
         for namespaces in [Namespaces::WhereAllowed, Namespaces::Never] {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hardpan_sandbox::{
     Enforcement, FileHandle, Namespaces, NetworkAccess, OutputLimits, Program, ResourceLimits,
-    SandboxLauncher, SandboxPolicy, run_program,
+    SandboxLauncher, SandboxPolicy, forbid_core_dumps, run_program,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +31,7 @@ struct Request {
 
 fn main() -> std::io::Result<()> {
     SandboxLauncher::install("__sandbox");
+    forbid_core_dumps();
     let request = std::env::args().nth(1).ok_or_else(|| Error::other("expected a request as JSON"))?;
     let Request { folder, writable, hidden, enforcement, namespaces, network, limits, commands } =
         serde_json::from_str(&request)?;

@@ -11,8 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::net::RecvFlags;
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getrlimit,
-    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, setrlimit, wait,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getrlimit,
+    kill_process_group, pidfd_open, set_child_subreaper, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit, wait,
 };
 
 use super::supervisor::end_descendants;
@@ -73,6 +74,8 @@ fn start(received: ReceivedRequest, own_shared_memory: bool) -> io::Result<Pid> 
         Enforcement::None => {}
     }
     let mut command = command_without_descriptors(program, arguments);
+    // The program is not to write into the memory of this process, either.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     command.process_group(0).stdin(input.map_or_else(Stdio::null, Stdio::from));
     Ok(Pid::from_child(&command.spawn()?))
 }

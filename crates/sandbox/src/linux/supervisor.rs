@@ -7,8 +7,8 @@ use std::process::Command;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, wait,
-    waitpid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
+    set_child_subreaper, set_dumpable_behavior, wait, waitpid,
 };
 
 use super::wire::{NetworkMode, Report, receive_request, report, report_listener};
@@ -45,6 +45,9 @@ pub(super) fn run(marker: &str) -> i32 {
             return 1;
         }
     }
+    // Where Landlock is missing, a program could otherwise write into the memory of this process, which
+    // is not restricted.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     // A link to the running program, whatever is on disk; in the new process, which is the first of
     // its namespace, it leads there, too.
     let mut command = Command::new("/proc/self/exe");

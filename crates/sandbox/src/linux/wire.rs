@@ -219,7 +219,8 @@ pub(crate) fn receive_report(socket: &OwnedFd) -> Option<(Report, Option<OwnedFd
                 let report = serde_json::from_slice(&packet[..received.bytes]).ok()?;
                 return Some((report, listener));
             }
-            Err(rustix::io::Errno::INTR) => {}
+            // It ended before it had read everything. What it said is still there.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             Err(_) => return None,
         }
     }
