@@ -9,7 +9,7 @@ mkdir -p artifacts
 export RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1"
 cargo build --quiet --release --bins --target-dir ../target/fuzz --target "$(rustc -vV | sed -n 's/^host: //p')"
-for target in sse anthropic openai gemini; do
+for target in sse anthropic openai gemini session config skill gitignore approval; do
   corpus=$(mktemp -d)
   echo "fuzz $target: $runs inputs"
   log="$corpus.log"

@@ -1,5 +1,5 @@
-//! The checks of the fuzz targets: the same events however the bytes are cut, exactly one end, and
-//! no runnable call in an answer that did not end cleanly.
+//! The checks of the fuzz targets. Of streams: the same events however the bytes are cut, exactly one end, and
+//! no runnable call in an answer that did not end cleanly. Of commands: [`is_one_command`].
 
 use hardpan_models::Protocol;
 use hardpan_providers::{
@@ -49,4 +49,54 @@ fn check_events(events: Vec<AnswerEvent>) {
         assert!(call.runnable.is_err() || (clean && call.call.arguments.is_object()));
     }
     answer.parts();
+}
+
+/// Whether a shell reads a line as one simple command without expansions: written by the grammar of
+/// POSIX (2.2 and 2.10), apart from the code that is tested.
+pub fn is_one_command(line: &str) -> bool {
+    let line = line.trim_matches([' ', '\t', '\n']);
+    let mut quote = None;
+    let mut at_word_start = true;
+    let mut first_word = String::new();
+    let mut words = 0;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (_, '\n' | '\r' | '\0') => return false,
+            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
+            (Some('"'), '$' | '`' | '\\') => return false,
+            (Some(_), c) => {
+                if words == 1 {
+                    first_word.push(c);
+                }
+            }
+            (None, ' ' | '\t') => {
+                at_word_start = true;
+                continue;
+            }
+            // Operators, expansions, patterns, comments.
+            (None, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '$' | '`' | '\\' | '*' | '?' | '[') => {
+                return false;
+            }
+            (None, '#' | '~') if at_word_start => return false,
+            (None, c) => {
+                if at_word_start {
+                    words += 1;
+                    at_word_start = false;
+                }
+                match c {
+                    '\'' | '"' => quote = Some(c),
+                    c if words == 1 => first_word.push(c),
+                    _ => {}
+                }
+                continue;
+            }
+        }
+        at_word_start = false;
+    }
+    let reserved = [
+        "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
+        "until", "while", "[[", "]]", "function", "select", "time", "coproc",
+    ];
+    quote.is_none() && words > 0 && !first_word.contains('=') && !reserved.contains(&&*first_word)
 }

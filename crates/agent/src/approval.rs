@@ -25,8 +25,9 @@ mod read_only; // the commands that only read
 use std::fmt;
 use std::str::FromStr;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobSet;
 use hardpan_tools::{CallSubject, SubjectKind};
+use hardpan_workspace::{GlobError, compile_glob};
 use thiserror::Error;
 
 use self::command::Word;
@@ -58,7 +59,7 @@ struct RulePattern {
     /// The words of a plain command. `None` if the text is no plain command.
     words: Option<Vec<Word>>,
     /// Paths match this. The error says why no path can.
-    glob: Result<GlobMatcher, globset::Error>,
+    glob: Result<GlobSet, GlobError>,
     /// The host of URLs.
     host: String,
 }
@@ -124,7 +125,7 @@ pub enum RuleProblem {
     NotOneCommand,
     /// The parentheses hold no pattern of paths.
     #[error(transparent)]
-    Glob(#[from] globset::Error),
+    Glob(#[from] GlobError),
 }
 
 impl FromStr for ApprovalRule {
@@ -157,7 +158,7 @@ impl FromStr for ApprovalRule {
 
 impl RulePattern {
     fn new(text: &str) -> Self {
-        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let glob = compile_glob(text);
         let (extent, text) = match (text.strip_prefix(EXACTLY), text.strip_prefix(READ_ONLY)) {
             (Some(rest), _) => (RuleExtent::Exactly, rest.trim_start()),
             (None, Some(rest)) => (RuleExtent::ReadOnly, rest.trim_start()),
@@ -166,7 +167,7 @@ impl RulePattern {
         RulePattern {
             extent,
             words: command::plain_words(text),
-            glob: glob.map(|glob| glob.compile_matcher()),
+            glob,
             host: text.trim_matches('.').to_lowercase(),
         }
     }

@@ -6,6 +6,7 @@
 //! `docs/skills-and-templates.md` describes the file format.
 //!
 //! ```
+//! use hardpan_files::FileGuard;
 //! use hardpan_agent::expand::{Expansions, Folder, FolderContents, FolderOwner};
 //!
 //! # let place = tempfile::tempdir()?;
@@ -13,7 +14,7 @@
 //! std::fs::write(path.join("fix.md"), "Fix $1, then run the tests of ${@:2}.")?;
 //!
 //! let folders = [Folder { path, contents: FolderContents::Templates, owner: FolderOwner::User }];
-//! let known = Expansions::discover(&folders, &["help", "quit"]);
+//! let known = Expansions::discover(&FileGuard::default(), &folders, &["help", "quit"]);
 //! assert_eq!(
 //!     known.expand("/fix '#12 and $2' parser").text,
 //!     "Fix #12 and $2, then run the tests of parser."
@@ -36,6 +37,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use hardpan_files::FileGuard;
 
 pub use problem::{ExpansionFault, ExpansionProblem};
 pub use skill::{Skill, within_element};
@@ -164,11 +167,11 @@ pub enum UsedExpansion {
 }
 
 impl Expansions {
-    /// Reads the folders. Of several skills (or templates) with the same name the first is used,
+    /// Reads the folders; files of a project are opened by its guard. Of several skills (or templates) with the same name the first is used,
     /// and the others are reported. A template cannot have one of the `reserved` names: those of
     /// the built-in commands, without the slash.
-    pub fn discover(folders: &[Folder], reserved: &[&str]) -> Expansions {
-        discover::discover(folders, reserved)
+    pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Expansions {
+        discover::discover(guard, folders, reserved)
     }
 
     /// Expands a call at the very start of the text. Any other text, and a call of an unknown name,

@@ -188,7 +188,8 @@ impl ConversationApp {
 
     /// What opening a file would cost; none if it cannot be read, or before the first request.
     pub fn forecast_opening(&self, path: &Path) -> Option<CostForecast> {
-        let text = workspace::read_text(&self.folder.join(path), workspace::TEXT_LIMIT).ok()?;
+        let file = self.scope.guard().open_named_by_user(&self.folder.join(path)).ok()?;
+        let text = workspace::read_open_text(&file, workspace::TEXT_LIMIT).ok()?;
         let target = self.agent.target();
         let count = TokenCounter::new(target.vocabulary()).count(&Text::new(text.text));
         let tokens = target.factor.scale(count) as u64;

@@ -8,12 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::{ApprovalRule, RuleParseError};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
+use hardpan_files::{create_private_folder, read_small_text};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
 use crate::audit_log::{AllowedBy, AuditLog};
 use crate::notice::{Notice, NoticeSink};
 use crate::settings::Settings;
+
+/// The longest list of rules that is read, in bytes.
+const MAX_RULE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A way to ask the user: in the terminal, or over RPC.
 pub trait UserPrompter: Send + Sync {
@@ -121,7 +125,8 @@ impl Approver {
         log: Arc<AuditLog>,
     ) -> Result<Self, InvalidRule> {
         let file = settings.user_folders.config.as_ref().map(|folder| folder.join("allowed"));
-        let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        let kept =
+            file.as_ref().and_then(|file| read_small_text(file, MAX_RULE_BYTES).ok()).unwrap_or_default();
         let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let place = workspace_name(&scope);
         let kept = kept.filter_map(|line| match line.split_once('\t') {
@@ -180,8 +185,11 @@ impl Approver {
         if keep && let Some(file) = &self.file {
             use std::io::Write;
             let add = || {
-                file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-                let mut list = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+                file.parent().map_or(Ok(()), create_private_folder)?;
+                let mut options = std::fs::OpenOptions::new();
+                #[cfg(unix)]
+                std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+                let mut list = options.create(true).append(true).open(file)?;
                 list.write_all(self.rule_line(rule, subject).as_bytes())
             };
             if let Err(error) = add() {

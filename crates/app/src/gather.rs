@@ -9,7 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hardpan_context::{PromptEntry, SnapshotError, SnapshotFile, ThinkingEntry};
-use hardpan_prompt::Text;
+use hardpan_files::read_small_text;
+use hardpan_prompt::{Image, Text};
+use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 use jiff::Timestamp;
@@ -18,8 +20,8 @@ use crate::options::RequestOptions;
 use crate::settings::Settings;
 use crate::target::resolve_keep;
 
+pub(crate) use folder::discover_expansions;
 pub use folder::{FolderReader, RepositoryState};
-pub(crate) use folder::{add_refused_file, discover_expansions};
 
 /// Why the inputs of a request cannot be gathered. A part of the folder that cannot be read is no
 /// error: the snapshot lists it with the reason.
@@ -50,6 +52,9 @@ pub enum GatherError {
     Image(#[from] ImageFileError),
 }
 
+/// The largest snapshot file, in bytes: twice the largest request, since JSON escapes.
+const MAX_SNAPSHOT_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Reads the snapshot file at `path`, with what the options add to it.
 pub fn read_snapshot_file(
     path: &Path,
@@ -59,11 +64,13 @@ pub fn read_snapshot_file(
     let folder = canonical_folder(&options.folder)?;
     let root = workspace::find_project_root(&folder);
     let mut file = read_snapshot(path, options.now)?;
+    let mut scope = Scope::new(root, &folder);
+    scope.hidden = settings.user_folders.private_files();
     for path in &options.files {
-        folder::add_file(&mut file, &root, &folder, path);
+        folder::add_named_file(&mut file, &scope, path);
     }
     for path in &options.images {
-        file.images.push(folder::image_entry(workspace::read_image(path)?, None));
+        file.images.push(folder::image_entry(read_named_image(&scope, path)?, None));
     }
     if let Some(prompt) = &options.prompt {
         file.prompt = Some(PromptEntry::Text(Text::new(prompt.as_str())));
@@ -85,9 +92,16 @@ pub(crate) fn canonical_folder(folder: &Path) -> Result<PathBuf, GatherError> {
     found.map_err(|source| GatherError::FolderNotFound { path: folder.to_owned(), source })
 }
 
+/// Reads an image that the user named, from the working directory of the process.
+pub(crate) fn read_named_image(scope: &Scope, path: &Path) -> Result<Image, ImageFileError> {
+    let open = || scope.guard().open_named_by_user(&std::path::absolute(path)?);
+    let file = open().map_err(|reason| reason.for_path(path))?;
+    workspace::read_open_image(&file, path)
+}
+
 fn read_snapshot(path: &Path, now: Option<Timestamp>) -> Result<SnapshotFile, GatherError> {
-    let json = std::fs::read_to_string(path)
-        .map_err(|source| GatherError::UnreadableSnapshot { path: path.to_owned(), source })?;
+    let json = read_small_text(path, MAX_SNAPSHOT_BYTES)
+        .map_err(|reason| GatherError::UnreadableSnapshot { path: path.to_owned(), source: reason.into() })?;
     let mut file = SnapshotFile::parse(&path.display().to_string(), &json)?;
     file.now = now.unwrap_or(file.now);
     Ok(file)

@@ -2,14 +2,17 @@
 //! `learned.json`: which features models refuse, and how their token counts compare with ours.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
+use hardpan_files::{read_small_text, write_private_file};
 use hardpan_prompt::TokenFactor;
 use hardpan_providers::CapabilityCache;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::UserFolders;
+
+/// The largest file that is read, in bytes; it has some hundred for each model.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Facts learned from providers' answers. Deleting the file is safe: they are learned again.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -27,7 +30,7 @@ impl LearnedState {
     /// Reads the state. A missing or damaged file gives an empty state.
     pub fn load(folders: &UserFolders) -> Self {
         let path = folders.state.as_ref().map(|folder| folder.join("learned.json"));
-        let text = path.as_ref().and_then(|path| fs::read_to_string(path).ok());
+        let text = path.as_ref().and_then(|path| read_small_text(path, MAX_BYTES).ok());
         let state: LearnedState = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         LearnedState { path, ..state }
     }
@@ -53,11 +56,6 @@ impl LearnedState {
         self.refusals = serde_json::from_str(&refusals.to_json()).unwrap_or_default();
         self.factors.extend(factor);
         let (Some(path), Ok(json)) = (&self.path, serde_json::to_vec_pretty(&self)) else { return };
-        let Some(folder) = path.parent() else { return };
-        let beside = folder.join(format!("learned.{}", std::process::id()));
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&beside, json));
-        if written.and_then(|()| fs::rename(&beside, path)).is_err() {
-            let _ = fs::remove_file(&beside);
-        }
+        let _ = write_private_file(path, &json);
     }
 }

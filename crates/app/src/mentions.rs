@@ -1,12 +1,12 @@
 //! [`Mentions`]: the files and images that a prompt names with `@`.
 
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use hardpan_economy::format::format_number;
 use hardpan_prompt::{Image, ImageError};
-use hardpan_tools::{Scope, ScopeError};
-use hardpan_workspace::{self as workspace, ImageFileError, UnreadableReason};
+use hardpan_tools::Scope;
+use hardpan_workspace::{self as workspace, FileGuard, ImageFileError, RegularFile, UnreadableReason};
 
 use crate::settings::expand_home;
 
@@ -76,8 +76,10 @@ pub enum MentionError {
     /// It is neither text nor an image, or the system does not let us read it.
     #[error("it {0}")]
     Unreadable(UnreadableReason),
-    /// It holds keys or permissions.
-    #[error("it holds keys or permissions, which Hardpan never sends to a model")]
+    /// It is one of our own files.
+    #[error(
+        "it is one of Hardpan's own files (keys, permissions, settings, sessions), which never go to a model"
+    )]
     Private,
     /// It is a link in the workspace that leads out of it.
     #[error("it links to a file outside of the workspace: mention that file instead")]
@@ -164,43 +166,38 @@ pub fn resolve_mention(
 ) -> Result<MentionedFile, MentionError> {
     let path = expand_home(name);
     let place = scope.folder.join(&path);
-    if matches!(place.try_exists(), Ok(false)) {
-        return Err(MentionError::Missing);
-    }
-    check_readable(&place, scope, source)?;
-    if place.is_dir() {
-        return Err(MentionError::Folder);
-    }
-    match workspace::read_image(&place) {
+    // The user may name files anywhere, except keys; but a path in the workspace must not lead out
+    // of it through a link. Standard input may name only what the tools may read.
+    let guard = scope.guard();
+    let opened = match source {
+        PromptSource::Typed => guard.open_named_by_user(&place),
+        PromptSource::Piped => open_resolved(&guard, &place),
+    };
+    let file = opened.map_err(|reason| match (reason, source) {
+        (UnreadableReason::Missing, _) => MentionError::Missing,
+        (UnreadableReason::Directory, _) => MentionError::Folder,
+        (UnreadableReason::Private, _) => MentionError::Private,
+        (UnreadableReason::Outside, PromptSource::Typed) => MentionError::LinkLeadsOut,
+        (UnreadableReason::Outside, PromptSource::Piped) => MentionError::OutsideOfWorkspace,
+        (reason, _) => MentionError::Unreadable(reason),
+    })?;
+    match workspace::read_open_image(&file, &place) {
         Ok(image) => return Ok(MentionedFile::Image(Box::new(image))),
         Err(ImageFileError::Refused { error, .. }) => return Err(MentionError::Image(error)),
         Err(_) => {}
     }
-    match workspace::read_text(&place, workspace::TEXT_LIMIT) {
+    match workspace::read_open_text(&file, workspace::TEXT_LIMIT) {
         Ok(text) => Ok(MentionedFile::Text {
             path,
             cut: text.truncation.map(|cut| (cut.shown_bytes, cut.total_bytes)),
         }),
-        Err(unreadable) => Err(match unreadable.reason {
-            UnreadableReason::Missing => MentionError::Missing,
-            reason => MentionError::Unreadable(reason),
-        }),
+        Err(reason) => Err(MentionError::Unreadable(reason)),
     }
 }
 
-/// Checks whether a mention may be read. The user may name files anywhere, except keys; but a path
-/// in the workspace must not lead out of it through a link. Standard input may name only what the
-/// tools may read.
-fn check_readable(place: &Path, scope: &Scope, source: PromptSource) -> Result<(), MentionError> {
-    let Err(refused) = scope.resolve_for_read(&place.to_string_lossy()) else { return Ok(()) };
-    let goes_up = place.components().any(|part| part == Component::ParentDir);
-    let is_named_inside = !goes_up && place.starts_with(&scope.root);
-    match (refused, source) {
-        (ScopeError::Hidden { .. }, _) => Err(MentionError::Private),
-        (_, PromptSource::Typed) if !is_named_inside => Ok(()),
-        (_, PromptSource::Typed) => Err(MentionError::LinkLeadsOut),
-        (_, PromptSource::Piped) => Err(MentionError::OutsideOfWorkspace),
-    }
+/// Opens a file that tools may read, by a path that may go through any links to it.
+fn open_resolved(guard: &FileGuard, place: &Path) -> Result<RegularFile, UnreadableReason> {
+    guard.open(&place.canonicalize()?)
 }
 
 /// The word after an `@`.

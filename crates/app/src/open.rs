@@ -17,7 +17,7 @@ use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
 use crate::clock::now;
 use crate::conversation_app::{ConversationApp, restore_pinned};
-use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
+use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
@@ -35,7 +35,7 @@ use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
     resolve_target,
 };
-use crate::tool_set::{CommandSetup, ToolSet};
+use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet};
 use crate::workspace_context::WorkspaceContext;
 
 /// What a face provides.
@@ -118,13 +118,19 @@ impl ConversationApp {
         let workspace_scope = workspace_scope(&root, &folder, &settings);
         let conversation = open_conversation(options, &store, &workspace_scope, &**notices)?;
         let pinned = restore_pinned(&conversation);
-        let expansions = discover_expansions(&root, &settings, &options.reserved_names);
+        let artifacts = SessionArtifacts::for_session(
+            &conversation.session,
+            &settings.user_folders,
+            scratch.as_ref().map(|scratch| &*scratch.0),
+        );
+        let scope = with_outputs(workspace_scope, &artifacts.outputs);
+        let expansions = discover_expansions(&scope, &settings, &options.reserved_names);
         for problem in &expansions.problems {
             notices.notice(Notice::ExpansionSkipped(problem.clone()));
         }
         let state = LearnedState::load(&options.user_folders);
         let target = choose_target(&options.target, &settings, &conversation, &state, &**notices)?;
-        let index = workspace::LiveIndex::new(&root, settings.user_folders.cache.as_deref());
+        let index = workspace::LiveIndex::new(scope.guard(), &root, settings.user_folders.cache.as_deref());
         let programs = find_programs(&root, &settings);
         let sandbox_mode = options.sandbox.or(settings.config.sandbox).unwrap_or_default();
         let tool_set = ToolSet::new(
@@ -139,10 +145,8 @@ impl ConversationApp {
             },
             notices,
         );
-        let scope = with_outputs(workspace_scope, &tool_set.outputs);
         let reader = FolderReader::new(
-            root.clone(),
-            folder.clone(),
+            scope.clone(),
             git_for(&root, &settings, programs, sandbox_mode, options.sandbox_launcher.clone()),
             settings.clone(),
             expansions.model_listing(),
@@ -150,7 +154,7 @@ impl ConversationApp {
             notices.clone(),
         );
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
-        let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned.clone()));
+        let context = Arc::new(WorkspaceContext::new(reader, map_tokens, pinned.clone()));
         let connection = Arc::new(ProviderConnection::new(
             settings.clone(),
             options.access,
@@ -184,7 +188,7 @@ impl ConversationApp {
         let agent = Agent::new(setup, conversation);
         tool_set.follow(&agent);
         log.follow(&agent);
-        let images = options.images.iter().map(|path| workspace::read_image(path));
+        let images = options.images.iter().map(|path| read_named_image(&scope, path));
         let images = images.collect::<Result<Vec<Image>, _>>()?;
         Ok(ConversationApp {
             agent,

@@ -24,7 +24,9 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::conversation_app::restore_pinned;
-use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_snapshot_file};
+use crate::gather::{
+    FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image, read_snapshot_file,
+};
 use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
 use crate::mentions::Mentions;
@@ -130,20 +132,20 @@ pub async fn assemble(
     let target = choose_target(&options.target, settings, &conversation, &state, &**notices)?;
     let thinking = choose_thinking(&options.target, &conversation);
     target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
-    let expansions = discover_expansions(&root, settings, &options.reserved_names);
-    let index = workspace::LiveIndex::new(&root, settings.user_folders.cache.as_deref());
+    let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
+    let scope = with_outputs(scope, &artifacts.outputs);
+    let expansions = discover_expansions(&scope, settings, &options.reserved_names);
+    let index = workspace::LiveIndex::new(scope.guard(), &root, settings.user_folders.cache.as_deref());
     let (tools, skills) = match options.tools {
         true => (shown_tools(settings, index.clone()), expansions.model_listing()),
         false => (ToolRegistry::default(), Vec::new()),
     };
-    let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
-    let scope = with_outputs(scope, &artifacts.outputs);
     let sandbox_mode = settings.config.sandbox.unwrap_or_default();
     let git = git_for(&root, settings, find_programs(&root, settings), sandbox_mode, None);
-    let reader = FolderReader::new(root, folder, git, settings.clone(), skills, index, notices.clone());
+    let reader = FolderReader::new(scope.clone(), git, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let pinned = restore_pinned(&conversation);
-    let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned));
+    let context = Arc::new(WorkspaceContext::new(reader, map_tokens, pinned));
     let input = open_input(options, &context, &scope, &**notices)?;
     let connection = connection(options, settings, &state, notices);
     let setup = Setup {
@@ -275,15 +277,19 @@ fn open_input(
     let mut images: Vec<Image> = Vec::new();
     for path in &options.files {
         let place = scope.folder.join(path);
-        let is_text = workspace::read_text(&place, workspace::TEXT_LIMIT).is_ok();
-        match workspace::read_image(&place) {
-            Ok(image) if !is_text => images.push(image),
-            // What cannot be read is listed with the reason.
+        // What cannot be read is listed with the reason.
+        match scope.guard().open_named_by_user(&place) {
+            Ok(file) if workspace::read_open_text(&file, workspace::TEXT_LIMIT).is_err() => {
+                match workspace::read_open_image(&file, &place) {
+                    Ok(image) => images.push(image),
+                    Err(_) => context.open(path.clone()),
+                }
+            }
             _ => context.open(path.clone()),
         }
     }
     for path in &options.images {
-        images.push(workspace::read_image(path)?);
+        images.push(read_named_image(scope, path)?);
     }
     let text = options.prompt.clone().unwrap_or_default();
     let mentioned = Mentions::find(&text, scope, options.prompt_source);

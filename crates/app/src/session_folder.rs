@@ -69,7 +69,11 @@ impl ScratchFolder {
     pub(crate) fn new() -> io::Result<Self> {
         let folder =
             std::env::temp_dir().join(format!("hardpan-{}-{}", std::process::id(), now().as_nanosecond()));
-        std::fs::create_dir_all(&folder)?;
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // Not one that is there already: somebody else may have made it.
+        builder.create(&folder)?;
         Ok(ScratchFolder(folder))
     }
 }

@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hardpan_context::{EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, PromptTexts, TextOverride};
+use hardpan_files::{FileGuard, RegularFile, UnreadableReason};
 use hardpan_models::Catalogue;
 
 use crate::notice::{Notice, NoticeSink};
@@ -116,7 +117,17 @@ impl SettingsLayer<'_> {
 
     fn read(&self, name: &str) -> Result<Option<String>, SettingsError> {
         let files = match self {
-            SettingsLayer::User(_) => return read_optional(&self.path(name)),
+            SettingsLayer::User(folder) => {
+                let path = self.path(name);
+                // Prompts go to the model, the other settings do not.
+                return match name.starts_with(PROMPTS_FOLDER) {
+                    true => {
+                        let guard = FileGuard::new(None, &[], &folders::secret_files(folder));
+                        optional_text(&path, guard.open_user_file(&path))
+                    }
+                    false => read_optional(&path),
+                };
+            }
             SettingsLayer::Project { files, .. } => files,
         };
         let Some(content) = files.get(&Path::new(PROJECT_FOLDER).join(name)) else { return Ok(None) };
@@ -223,11 +234,21 @@ fn read_config(layer: &SettingsLayer) -> Result<Config, SettingsError> {
     })
 }
 
+/// The largest file of settings, in bytes: many times what the catalogue of all models has.
+const MAX_SETTINGS_BYTES: u64 = 4 * 1024 * 1024;
+
 fn read_optional(path: &Path) -> Result<Option<String>, SettingsError> {
-    match fs::read_to_string(path) {
+    optional_text(path, RegularFile::open(path))
+}
+
+fn optional_text(
+    path: &Path,
+    opened: Result<RegularFile, UnreadableReason>,
+) -> Result<Option<String>, SettingsError> {
+    match opened.and_then(|file| file.read_text(MAX_SETTINGS_BYTES)) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(SettingsError::Unreadable { path: path.to_owned(), source }),
+        Err(UnreadableReason::Missing) => Ok(None),
+        Err(reason) => Err(SettingsError::Unreadable { path: path.to_owned(), source: reason.into() }),
     }
 }
 

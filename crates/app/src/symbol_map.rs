@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use hardpan_agent::Coupling;
 use hardpan_context::{PromptEntry, RepositoryView, SnapshotFile, SymbolEntry, SymbolsEntry};
@@ -14,6 +15,7 @@ use hardpan_workspace as workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::notice::{IndexProgress, NoticeSink};
+use crate::settings::UserFolders;
 
 /// Token limit of the overview in a prompt, for a model whose cache reads cost a tenth of input.
 /// docs/map.md has the measurements.
@@ -172,11 +174,13 @@ pub(crate) fn coupling(index: &SymbolIndex) -> Coupling {
 
 /// Loads the index of a repository, reusing the cache for unchanged files. A large repository
 /// reports its progress.
-pub fn load_index(root: &Path, cache: Option<&Path>, notices: &dyn NoticeSink) -> SymbolIndex {
-    let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
+pub fn load_index(root: &Path, folders: &UserFolders, notices: &dyn NoticeSink) -> SymbolIndex {
+    let held = workspace::OpenFolder::open(root).ok().map(Arc::new);
+    let guard = workspace::FileGuard::new(held, &[], &folders.private_files());
+    let files = workspace::list_files(&guard, root, workspace::TREE_LIMIT).files;
     with_progress(notices, |progress| {
         let mut done = |done| progress(done, files.len());
-        workspace::index_codebase(root, &files, cache, &mut done).index
+        workspace::index_codebase(&guard, root, &files, folders.cache.as_deref(), &mut done).index
     })
 }
 

@@ -1,7 +1,7 @@
 //! [`WorkspaceContext`]: what the folder contributes to each request: its instructions, its file
 //! list, its symbol map, and the files that the user opened.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveReason, ObserveRequest, session_ledger};
@@ -9,12 +9,11 @@ use hardpan_context::{
     FoldDescriptionEntry, PromptEntry, RepositoryView, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry,
 };
 use hardpan_prompt::{Text, Volatility};
-use hardpan_tools::Scope;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{FolderReader, RepositoryState, add_refused_file};
+use crate::gather::{FolderReader, RepositoryState};
 use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
 /// What a snapshot that contradicts itself is said to come from.
@@ -23,8 +22,6 @@ const SOURCE_NAME: &str = "the folder";
 /// Observes the folder that the agent works in.
 pub struct WorkspaceContext {
     reader: FolderReader,
-    /// What the model may read without asking.
-    scope: Scope,
     /// `map_tokens` of the settings: the token limit of the map, 0 for neither map nor overview.
     map_tokens: Option<usize>,
     pinned: Mutex<PinnedContext>,
@@ -70,10 +67,9 @@ pub struct PinnedContext {
 
 impl WorkspaceContext {
     /// What `reader` finds, with the pinned context of an earlier run.
-    pub fn new(reader: FolderReader, scope: Scope, map_tokens: Option<usize>, pinned: PinnedContext) -> Self {
+    pub fn new(reader: FolderReader, map_tokens: Option<usize>, pinned: PinnedContext) -> Self {
         WorkspaceContext {
             reader,
-            scope,
             map_tokens,
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
@@ -163,14 +159,6 @@ impl WorkspaceContext {
         });
     }
 
-    /// A file that no tool would let the model read: its display path and the reason. A file of the
-    /// workspace may have become a link; a sandboxed command can make one without being able to
-    /// follow it.
-    fn refused_file(&self, root: &Path, place: &Path) -> Option<(String, String)> {
-        let refused = self.scope.resolve_for_read(&place.to_string_lossy()).err()?;
-        Some((hardpan_workspace::display_path(root, place), refused.to_string()))
-    }
-
     fn lock_system(&self) -> MutexGuard<'_, Option<SystemEntry>> {
         self.system.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,25 +195,12 @@ impl ContextSource for WorkspaceContext {
             *self.lock_system() = Some(file.system.clone());
         }
         let pinned = self.pinned_context();
-        let folder = &self.scope.folder;
-        let root = self.scope.root.clone();
         for path in &pinned.files {
-            // The user may open files anywhere, but a path in the workspace means a file in it.
-            let place = folder.join(path);
-            let goes_up = path.components().any(|part| part == Component::ParentDir);
-            let in_workspace = place.starts_with(&root) && !goes_up;
-            match self.refused_file(&root, &place).filter(|_| in_workspace) {
-                Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
-                None => self.reader.add_file(&mut file, path),
-            }
+            self.reader.add_named_file(&mut file, path);
         }
         for (path, changed) in &request.known_files {
             let before = file.files.len();
-            // The paths come from the session, which anybody may have written.
-            match self.refused_file(&root, &root.join(path)) {
-                Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
-                None => self.reader.add_file_below(&mut file, &root, Path::new(path)),
-            }
+            self.reader.add_known_file(&mut file, Path::new(path));
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
         }

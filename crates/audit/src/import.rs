@@ -18,6 +18,7 @@ mod tests;
 
 use std::path::Path;
 
+use hardpan_files::RegularFile;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -85,16 +86,16 @@ impl Recording {
     /// Reads a session file of any known agent.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let name = path.display().to_string();
-        let read = || {
-            // Reading a pipe or a device would wait for ever.
-            if !std::fs::metadata(path)?.is_file() {
-                return Err(std::io::Error::other("it is not a regular file"));
+        match RegularFile::open(path).and_then(|mut file| hardpan_files::read_lines(&mut file)) {
+            Ok(lines) => {
+                let mut recording = Recording::parse(&name, &lines.bytes)?;
+                for line in &lines.left_out {
+                    let problem = format!("left out: its {} bytes have {}", line.bytes, line.excess);
+                    recording.report_problem(line.number, problem);
+                }
+                Ok(recording)
             }
-            std::fs::read(path)
-        };
-        match read() {
-            Ok(bytes) => Recording::parse(&name, &bytes),
-            Err(error) => Err(ImportError::Io { name, error }),
+            Err(reason) => Err(ImportError::Io { name, error: reason.into() }),
         }
     }
 

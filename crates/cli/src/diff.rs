@@ -67,9 +67,14 @@ fn block_text(block: &BodyBlock) -> String {
     text.map_or_else(|| content.to_string(), str::to_owned)
 }
 
+/// The largest snapshot or body, in bytes.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Loads a request: assembles a snapshot, and takes a body as it is.
 fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Result<DiffSide> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = hardpan_files::read_small_text(path, MAX_BYTES)
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["body"].is_object() {

@@ -98,7 +98,7 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
 
 /// Loads the index of a repository, and shows the progress.
 fn load_index(root: &Path) -> SymbolIndex {
-    symbol_map::load_index(root, UserFolders::from_env().cache.as_deref(), &StderrNotices)
+    symbol_map::load_index(root, &UserFolders::from_env(), &StderrNotices)
 }
 
 /// The root of the repository, and the folder that paths are relative to.

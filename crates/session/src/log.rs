@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 
+use hardpan_files::FileLines;
 use tokio::sync::oneshot;
 
 use crate::entry::{Entry, Header};
@@ -74,10 +75,10 @@ impl SessionLog {
     /// is cut off (and kept beside the file), and an answer that was cut off is put together from
     /// its saved pieces. The session's problems tell what was done.
     pub fn open(path: &Path) -> Result<(Self, Session), LogError> {
-        let (mut file, bytes) = SessionFile::open(path)?;
-        let mut session = Session::parse(&path.display().to_string(), &bytes)
+        let (mut file, lines) = SessionFile::open(path)?;
+        let mut session = Session::parse_lines(&path.display().to_string(), &lines)
             .map_err(|error| LogError::new(path, LogErrorCause::Unreadable(error.into())))?;
-        repair_file(&mut file, &bytes, &mut session)?;
+        repair_file(&mut file, &lines, &mut session)?;
         Ok((SessionLog::start_writer(path, file)?, session))
     }
 
@@ -164,15 +165,20 @@ fn save_entries(file: &mut SessionFile, unsaved: &mut VecDeque<Entry>) -> Result
 }
 
 /// Makes the file agree with the session as it was read.
-fn repair_file(file: &mut SessionFile, bytes: &[u8], session: &mut Session) -> Result<(), LogError> {
+fn repair_file(file: &mut SessionFile, lines: &FileLines, session: &mut Session) -> Result<(), LogError> {
     let mut missing = String::new();
+    let bytes = &lines.bytes;
     let start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
     let tail = &bytes[start..];
-    // The header has been read, so the first line is complete.
-    if start == 0 || (!tail.is_empty() && is_complete_line(tail)) {
+    // A last line that is not read stays as it is. The header has been read, so the first line is
+    // complete.
+    if lines.left_out.last().is_some_and(|line| !line.has_end)
+        || start == 0
+        || (!tail.is_empty() && is_complete_line(tail))
+    {
         missing.push('\n');
     } else if !tail.is_empty() {
-        let kept_in = file.cut_tail(bytes, start)?;
+        let kept_in = file.cut_tail(tail)?;
         let kind = SessionProblemKind::TailRemoved { bytes: tail.len(), kept_in };
         let line = memchr::memchr_iter(b'\n', bytes).count() + 1;
         match session.problems.iter_mut().find(|problem| problem.line == line) {

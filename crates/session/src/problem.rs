@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::Utf8Error;
 use std::sync::Arc;
 
+use hardpan_files::LineExcess;
 use thiserror::Error;
 
 /// A line that is damaged or unexpected. The rest of the session is read anyway.
@@ -40,6 +41,14 @@ pub enum SessionProblemKind {
         error: LineError,
         /// The text of the line; invalid UTF-8 is replaced.
         raw: String,
+    },
+    /// The line stays in the file, but it would take too much memory.
+    #[error("kept but not read: its {bytes} bytes have {excess}, which no line of a conversation has")]
+    Unread {
+        /// Length of the line.
+        bytes: u64,
+        /// What it has too much of.
+        excess: LineExcess,
     },
     /// The entry has its place in the tree, but its content cannot be read.
     #[error("kept but not understood: {error}")]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use hardpan_files::{FileLines, RegularFile, UnreadLine, read_lines};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -84,21 +85,25 @@ impl Session {
     /// Reads and parses a session file.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let name = path.display().to_string();
-        let read = || {
-            // Reading a pipe or a device would wait for ever.
-            if !std::fs::metadata(path)?.is_file() {
-                return Err(io::Error::other("it is not a regular file"));
-            }
-            std::fs::read(path)
-        };
-        match read() {
-            Ok(bytes) => Session::parse(&name, &bytes),
-            Err(error) => Err(SessionError::Io { name, error }),
+        let read = RegularFile::open(path).and_then(|mut file| read_lines(&mut file));
+        match read {
+            Ok(lines) => Session::parse_lines(&name, &lines),
+            Err(reason) => Err(SessionError::Io { name, error: reason.into() }),
         }
     }
 
     /// Parses the bytes of a session file; `name` stands for the file in errors.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, SessionError> {
+        Session::parse_with(name, bytes, &[])
+    }
+
+    /// Parses a session file that was read with limits on its lines. A line beyond them is a
+    /// problem, and stays in the file.
+    pub fn parse_lines(name: &str, lines: &FileLines) -> Result<Self, SessionError> {
+        Session::parse_with(name, &lines.bytes, &lines.left_out)
+    }
+
+    fn parse_with(name: &str, bytes: &[u8], left_out: &[UnreadLine]) -> Result<Self, SessionError> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut lines = crate::lines(bytes);
         let mut session = Session {
@@ -114,11 +119,22 @@ impl Session {
             entry_before_gap: None,
             pending_answers: Vec::new(),
         };
+        let mut left_out = left_out.iter().peekable();
         for (number, line) in (2..).zip(lines) {
+            while let Some(skipped) = left_out.next_if(|skipped| skipped.number <= number) {
+                session.report_unread(skipped);
+            }
             session.read_line(number, line);
         }
+        left_out.for_each(|skipped| session.report_unread(skipped));
         session.recover_pending_answers();
         Ok(session)
+    }
+
+    fn report_unread(&mut self, line: &UnreadLine) {
+        let kind = SessionProblemKind::Unread { bytes: line.bytes, excess: line.excess };
+        self.report(line.number, kind);
+        self.entry_before_gap = self.leaf;
     }
 
     fn read_line(&mut self, number: usize, line: &[u8]) {

@@ -3,8 +3,10 @@
 //! durable.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use hardpan_files::{FileLines, RegularFile, UnreadableReason, read_lines};
 
 use crate::entry::Header;
 use crate::log_error::{LogAction, LogError, LogErrorCause};
@@ -38,25 +40,20 @@ impl SessionFile {
     }
 
     /// Opens and locks an existing file, and returns its content.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>), LogError> {
-        let failed = |error: io::Error| LogError::io(path, LogAction::Open, error);
-        // Opening a pipe would wait for ever.
-        if !fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(failed(io::Error::other("it is not a regular file")));
-        }
-        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
-        lock_file(&file, path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let durable_bytes = bytes.len() as u64;
+    pub(crate) fn open(path: &Path) -> Result<(Self, FileLines), LogError> {
+        let failed = |reason: UnreadableReason| LogError::io(path, LogAction::Open, reason.into());
+        let mut options = OpenOptions::new();
+        let mut file = RegularFile::open_with(path, options.read(true).append(true)).map_err(failed)?;
+        lock_file(&file.file, path)?;
+        let lines = read_lines(&mut file).map_err(failed)?;
         let disk = SessionFile {
             path: path.to_owned(),
-            file: Some(file),
+            file: Some(file.file),
             header: None,
-            durable_bytes,
+            durable_bytes: lines.file_bytes,
             has_torn_tail: false,
         };
-        Ok((disk, bytes))
+        Ok((disk, lines))
     }
 
     /// Appends the bytes and makes them durable. On failure the file is left as it was.
@@ -97,19 +94,19 @@ impl SessionFile {
         Ok(())
     }
 
-    /// Cuts the file to `length` bytes and keeps the rest in a new file beside it, whose path is
-    /// returned.
-    pub(crate) fn cut_tail(&mut self, bytes: &[u8], length: usize) -> Result<PathBuf, LogError> {
+    /// Cuts an unfinished last line off the file and keeps it in a new file beside it, whose path
+    /// is returned.
+    pub(crate) fn cut_tail(&mut self, tail: &[u8]) -> Result<PathBuf, LogError> {
         let keep = || {
             let (beside, mut file) = create_torn_file(&self.path)?;
-            file.write_all(&bytes[length..])?;
+            file.write_all(tail)?;
             file.sync_all()?;
             sync_parent_folder(&beside)?;
             Ok(beside)
         };
         let failed = |error: io::Error| LogError::io(&self.path, LogAction::Repair, error);
         let kept = keep().map_err(failed)?;
-        self.durable_bytes = length as u64;
+        self.durable_bytes -= tail.len() as u64;
         self.has_torn_tail = true;
         self.discard_torn_tail().map_err(|error| LogError::io(&self.path, LogAction::Repair, error))?;
         Ok(kept)

@@ -1,10 +1,11 @@
 //! [`SessionStore`]: the sessions of a data folder, to list, find, search and delete.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hardpan_files::RegularFile;
 use hardpan_prompt::Hash;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -171,8 +172,8 @@ impl SessionStore {
     pub fn delete(&self, summary: &SessionSummary) -> Result<(), LogError> {
         let path = &summary.path;
         let failed = |error: io::Error| LogError::io(path, LogAction::Delete, error);
-        let file = File::open(path).map_err(failed)?;
-        lock_file(&file, path)?;
+        let file = RegularFile::open(path).map_err(|reason| failed(reason.into()))?;
+        lock_file(&file.file, path)?;
         fs::remove_file(path).map_err(failed)?;
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
         let torn = format!("{}.torn-", name.to_string_lossy());

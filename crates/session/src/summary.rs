@@ -2,10 +2,10 @@
 //! the messages, so that listing a thousand sessions stays fast.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hardpan_files::{RegularFile, UnreadableReason, read_lines};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +65,18 @@ impl SessionSummary {
     pub(crate) fn read_file(path: &Path) -> Option<Self> {
         let modified = fs::metadata(path).and_then(|data| data.modified()).ok();
         let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
-        let bytes = match fs::read(path) {
-            Ok(bytes) if bytes.is_empty() => return None,
+        let content = match RegularFile::open(path).and_then(|mut file| read_lines(&mut file)) {
+            Ok(content) if content.file_bytes == 0 => return None,
             // Deleted in the meantime.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            bytes => bytes.unwrap_or_default(),
+            Err(UnreadableReason::Missing) => return None,
+            content => content.unwrap_or_default(),
         };
+        let bytes = content.bytes;
         let mut lines = crate::lines(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes));
         let header = parse_header("", lines.next().unwrap_or_default()).ok();
         let mut summary = SessionSummary::from_header(path, header, modified);
         lines.for_each(|line| summary.add_line(line.trim_ascii()));
+        summary.problems += content.left_out.len();
         Some(summary)
     }
 

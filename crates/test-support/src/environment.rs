@@ -134,7 +134,7 @@ impl TestEnvironment {
             tools: ToolRegistry::built_in(tools),
             shell,
             scope,
-            expansions: Expansions::discover(&folders, &[]),
+            expansions: Expansions::discover(&hardpan_files::FileGuard::for_folder(&work), &folders, &[]),
             target: self.target(&conversation),
             layout: builder.layout,
             keep: builder.keep,

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableReason};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use thiserror::Error;
@@ -60,6 +61,8 @@ pub(crate) enum FileChangeError {
     ReadOnly,
     #[error("holds more than {} MiB: change it with a command instead", SIZE_LIMIT >> 20)]
     TooLarge,
+    #[error("is another name of a file with keys or permissions, which tools do not use")]
+    Hidden,
     #[error("was changed by something else at the same moment: read it and try again")]
     Raced,
     #[error("cannot be changed: there is no space left on the disk")]
@@ -102,31 +105,58 @@ impl AnchoredFile {
     /// Opens the parent folder of `place`, whose links the caller has already resolved. A link met
     /// on the way was therefore put there a moment ago, and is not followed.
     pub fn open(place: &Path, missing_folders: MissingFolders) -> Result<AnchoredFile, FileChangeError> {
-        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+        let root = rustix::fs::openat(CWD, "/", FOLDER_FLAGS, Mode::empty())?;
+        AnchoredFile::open_from(root.into(), Path::new("/"), place, missing_folders)
+    }
+
+    /// The same for a file below a folder that is held open.
+    pub fn open_below(
+        folder: &OpenFolder,
+        place: &Path,
+        missing_folders: MissingFolders,
+    ) -> Result<AnchoredFile, FileChangeError> {
+        AnchoredFile::open_from(folder.file().try_clone()?, folder.path(), place, missing_folders)
+    }
+
+    fn open_from(
+        start: File,
+        start_path: &Path,
+        place: &Path,
+        missing_folders: MissingFolders,
+    ) -> Result<AnchoredFile, FileChangeError> {
+        let below = place.strip_prefix(start_path).map_err(|_| FileChangeError::NotAFolder)?;
+        let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
             return Err(FileChangeError::Directory);
         };
         let mut created_folders = Vec::new();
-        let mut way = PathBuf::new();
-        let mut folder: Option<File> = None;
+        let (mut folder, mut way) = (start, start_path.to_owned());
         for part in parent.components() {
-            way.push(part);
-            let next = match (&folder, part) {
-                (Some(folder), Component::Normal(name)) => {
-                    open_folder(folder, name, missing_folders, || created_folders.push(way.clone()))?
-                }
-                (None, Component::RootDir) => {
-                    rustix::fs::openat(CWD, "/", FOLDER_FLAGS, Mode::empty())?.into()
-                }
-                _ => return Err(FileChangeError::NotAFolder),
-            };
-            folder = Some(next);
+            let Component::Normal(name) = part else { return Err(FileChangeError::NotAFolder) };
+            way.push(name);
+            folder = open_folder(&folder, name, missing_folders, || created_folders.push(way.clone()))?;
         }
-        let folder = folder.ok_or(FileChangeError::NotAFolder)?;
         Ok(AnchoredFile { folder, name: name.to_owned(), created_folders })
+    }
+
+    /// Reads the file, if the guard does not hide it: another name of it may be hidden. `None`
+    /// where there is none.
+    pub fn read_guarded(
+        &self,
+        guard: &FileGuard,
+        place: &Path,
+    ) -> Result<Option<FileContent>, FileChangeError> {
+        self.read_judged(|file| guard.judge(RegularFile::from_open(file)?, place).map(|file| file.file))
     }
 
     /// Reads the file. `None` where there is none.
     pub fn read(&self) -> Result<Option<FileContent>, FileChangeError> {
+        self.read_judged(Ok)
+    }
+
+    fn read_judged(
+        &self,
+        judge: impl FnOnce(File) -> Result<File, UnreadableReason>,
+    ) -> Result<Option<FileContent>, FileChangeError> {
         // The first check avoids opening devices. O_NONBLOCK and the second check cover a file that was
         // replaced in between.
         let Some(stat) = self.stat()? else { return Ok(None) };
@@ -135,6 +165,10 @@ impl AnchoredFile {
         let file: File = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into();
         let stat = rustix::fs::fstat(&file)?;
         require_regular_file(stat.st_mode)?;
+        let file = judge(file).map_err(|reason| match reason {
+            UnreadableReason::Private => FileChangeError::Hidden,
+            reason => FileChangeError::Io(reason.into()),
+        })?;
         let mut bytes = Vec::new();
         file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > SIZE_LIMIT {

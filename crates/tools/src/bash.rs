@@ -144,7 +144,7 @@ impl Bash {
             ));
         }
         // If this fails, the command that needs the folder will say so.
-        let _ = std::fs::create_dir_all(&self.options.temp);
+        let _ = hardpan_files::create_private_folder(&self.options.temp);
         let sandbox = match &self.options.confinement {
             Confinement::Refused(reason) => {
                 return Err(ToolOutcome::failed(format!("Commands do not run: {reason}.")));

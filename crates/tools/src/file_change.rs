@@ -89,8 +89,12 @@ impl FileChanger {
     ) -> Result<PendingChange<'_>, ToolOutcome> {
         let place = scope.resolve_for_write(path)?;
         let (display_name, workspace_path) = (scope.display_name(&place), scope.workspace_path(&place));
-        let opened =
-            AnchoredFile::open(&place, folders).and_then(|anchored| Ok((anchored.read()?, anchored)));
+        let guard = scope.guard();
+        let anchored = match guard.root_folder() {
+            Some(root) => AnchoredFile::open_below(root, &place, folders),
+            None => AnchoredFile::open(&place, folders),
+        };
+        let opened = anchored.and_then(|anchored| Ok((anchored.read_guarded(&guard, &place)?, anchored)));
         match opened {
             Ok((found, anchored)) => {
                 // The context may show the file by the name of a link.
@@ -224,11 +228,16 @@ mod tests {
         let lines: String = (0..16).map(|line| format!("line {line};\n")).collect();
         let fixture = workspace(&[("a", &lines)]);
         let edit = crate::edit::Edit(FileChanger::new(None));
+        // All begin with what the model knew before.
+        let start = std::sync::Barrier::new(16);
         std::thread::scope(|scope| {
             for line in 0..16 {
-                let (fixture, edit) = (&fixture, &edit);
+                let (fixture, edit, start) = (&fixture, &edit, &start);
                 let arguments = json!({"path": "a", "old_text": format!("line {line};"), "new_text": format!("LINE {line};")});
-                scope.spawn(move || fixture.text(edit, &arguments));
+                scope.spawn(move || {
+                    start.wait();
+                    fixture.text(edit, &arguments)
+                });
             }
         });
         assert_eq!(std::fs::read_to_string(fixture.path("a")).unwrap(), lines.to_uppercase());

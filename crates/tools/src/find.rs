@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use hardpan_workspace::walk;
+use hardpan_workspace::{EntryKind, walk};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn find(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<Too
     let resolved = scope.resolved();
     let mut lines = LimitedLines::new(arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1));
     let (mut looked_at, mut unreadable, mut full) = (0, 0, None);
-    for entry in walk(&folder) {
+    for entry in walk(&resolved.guard, &folder) {
         if cancel.is_set() {
             break;
         }
@@ -67,15 +67,15 @@ fn find(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<Too
             unreadable += 1;
             continue;
         };
-        if entry.depth() == 0 {
+        if entry.depth == 0 {
             continue;
         }
         looked_at += 1;
-        if !entry.path().strip_prefix(&folder).is_ok_and(|path| glob.matches(path)) {
+        if !entry.path.strip_prefix(&folder).is_ok_and(|path| glob.matches(path)) {
             continue;
         }
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let line = resolved.display_name(entry.path()) + if is_folder { "/" } else { "" };
+        let is_folder = entry.kind == EntryKind::Folder;
+        let line = resolved.display_name(&entry.path) + if is_folder { "/" } else { "" };
         if let Err(limit) = lines.push(&line) {
             full = Some(limit);
             break;

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobSet;
+use hardpan_workspace::compile_glob;
 
 use crate::tool::ToolOutcome;
 
 /// A compiled pattern, such as `*.rs`, `src/**/*.ts` or `!*.lock`.
 pub(crate) struct Glob {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     target: MatchTarget,
     polarity: Polarity,
 }
@@ -37,11 +38,8 @@ impl Glob {
         } else {
             MatchTarget::Names
         };
-        let matcher = GlobBuilder::new(path.trim_end_matches('/'))
-            .literal_separator(true)
-            .build()
-            .map_err(|error| ToolOutcome::failed(format!("The glob cannot be used: {error}")))?
-            .compile_matcher();
+        let matcher = compile_glob(path.trim_end_matches('/'))
+            .map_err(|error| ToolOutcome::failed(format!("The glob cannot be used: {error}")))?;
         Ok(Glob { matcher, target, polarity })
     }
 

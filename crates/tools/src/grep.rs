@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use hardpan_workspace::walk;
+use hardpan_files::FileGuard;
+use hardpan_workspace::{EntryKind, walk};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,14 +82,14 @@ fn grep(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<Too
     let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1);
     let context = arguments.context.min(MAX_CONTEXT);
     let resolved = scope.resolved();
-    let search = FileSearcher { matcher, limit, context, resolved: &resolved, cancel };
+    let search = FileSearcher { matcher, limit, context, guard: &resolved.guard, cancel };
     let mut report = GrepReport::new(limit);
     if metadata.is_file() {
         let found = search.search_file(&mut search.build_searcher(), &place);
         report.add_file(&resolved.display_name(&place), found);
         return Ok(report.into_outcome());
     }
-    let mut files = walk_files(&place, glob.as_ref());
+    let mut files = walk_files(&resolved.guard, &place, glob.as_ref());
     while !report.is_full() && !cancel.is_set() {
         let batch: Vec<PathBuf> = files.by_ref().take(BATCH_SIZE).collect();
         if batch.is_empty() {
@@ -107,12 +108,12 @@ fn grep(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<Too
 
 /// The regular files below a folder in the order of their paths. Links are skipped: a target inside
 /// the workspace is searched at its own path.
-fn walk_files(folder: &Path, glob: Option<&Glob>) -> impl Iterator<Item = PathBuf> {
-    walk(folder).filter_map(move |entry| {
+fn walk_files(guard: &FileGuard, folder: &Path, glob: Option<&Glob>) -> impl Iterator<Item = PathBuf> {
+    walk(guard, folder).filter_map(move |entry| {
         let entry = entry.ok()?;
-        let relative = entry.path().strip_prefix(folder).ok()?;
-        let is_wanted = entry.file_type()?.is_file() && glob.is_none_or(|glob| glob.matches(relative));
-        is_wanted.then(|| entry.into_path())
+        let relative = entry.path.strip_prefix(folder).ok()?;
+        let is_wanted = entry.kind == EntryKind::File && glob.is_none_or(|glob| glob.matches(relative));
+        is_wanted.then_some(entry.path)
     })
 }
 

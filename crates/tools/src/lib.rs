@@ -60,7 +60,9 @@ mod tool; // Tool, ToolInvocation, ToolOutcome: what a tool is
 mod write; // the tool write: a whole file
 
 #[cfg(test)]
-mod test_workspace; // TestWorkspace: a temporary workspace for tests
+mod link_races;
+#[cfg(test)]
+mod test_workspace; // TestWorkspace: a temporary workspace for tests // links that are swapped in while tools run
 
 use std::sync::Arc;
 

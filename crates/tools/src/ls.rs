@@ -1,21 +1,22 @@
 //! The tool `ls`: the names in one folder.
 
 use std::collections::BinaryHeap;
-use std::ffi::OsString;
-use std::fs::DirEntry;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
+use hardpan_workspace::{EntryKind, folder_names};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Scope;
 use crate::blocking::{self, CancelFlag};
 use crate::declarations::load_declaration;
 use crate::limits::{LimitedLines, MAX_ANSWER_BYTES, escape_line_ends, pluralize};
 use crate::similar_names::require_existing;
 use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
+use crate::{Scope, ScopeError};
 
 /// The most names in an answer, unless the call sets `limit`.
 const DEFAULT_LIMIT: usize = 500;
@@ -60,7 +61,16 @@ fn list_folder(
     }
     // An answer cannot hold more names than bytes.
     let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_ANSWER_BYTES);
-    let listed = list_names(&place, limit, cancel)
+    let folder = scope.guard().open_folder(&place).map_err(|reason| {
+        ScopeError::of_refused(reason, path).map_or_else(
+            |reason| {
+                let error = std::io::Error::from(reason);
+                ToolOutcome::failed(format!("{shown} cannot be listed: {error}"))
+            },
+            ToolOutcome::from,
+        )
+    })?;
+    let listed = list_names(&folder, limit, cancel)
         .map_err(|error| ToolOutcome::failed(format!("{shown} cannot be listed: {error}")))?;
     let mut lines = LimitedLines::new(limit);
     for (_, line) in &listed.first {
@@ -87,19 +97,17 @@ struct FolderListing {
 }
 
 /// Reads a folder, keeping no more than `limit` names in memory: it may have millions.
-fn list_names(folder: &Path, limit: usize, cancel: &CancelFlag) -> std::io::Result<FolderListing> {
+fn list_names(folder: &File, limit: usize, cancel: &CancelFlag) -> std::io::Result<FolderListing> {
     let mut first: BinaryHeap<(OsString, String)> = BinaryHeap::new();
     let mut total = 0;
-    for entry in folder.read_dir()? {
+    for (name, kind) in folder_names(folder)? {
         if cancel.is_set() {
             break;
         }
-        let Ok(entry) = entry else { continue }; // it vanished
         total += 1;
-        let name = entry.file_name();
         let is_last = first.len() == limit && first.peek().is_some_and(|(last, _)| name > *last);
         if !is_last {
-            let line = format_entry(&entry);
+            let line = format_entry(folder, &name, kind);
             first.push((name, line));
         }
         if first.len() > limit {
@@ -109,16 +117,18 @@ fn list_names(folder: &Path, limit: usize, cancel: &CancelFlag) -> std::io::Resu
     Ok(FolderListing { first: first.into_sorted_vec(), total })
 }
 
-fn format_entry(entry: &DirEntry) -> String {
-    let name = entry.file_name();
-    let name = escape_line_ends(&name.to_string_lossy()).into_owned();
-    match entry.file_type() {
-        Ok(kind) if kind.is_dir() => name + "/",
-        Ok(kind) if kind.is_symlink() => match entry.path().read_link() {
-            Ok(target) => format!("{name} -> {}", escape_line_ends(&target.to_string_lossy())),
-            Err(_) => name,
+fn format_entry(folder: &File, name: &OsStr, kind: EntryKind) -> String {
+    let shown = escape_line_ends(&name.to_string_lossy()).into_owned();
+    match kind {
+        EntryKind::Folder => shown + "/",
+        EntryKind::Link => match rustix::fs::readlinkat(folder, name, Vec::new()) {
+            Ok(target) => {
+                let target = OsStr::from_bytes(target.as_bytes()).to_string_lossy();
+                format!("{shown} -> {}", escape_line_ends(&target))
+            }
+            Err(_) => shown,
         },
-        _ => name,
+        EntryKind::File | EntryKind::Special(_) => shown,
     }
 }
 

@@ -6,15 +6,12 @@ use std::sync::LazyLock;
 use futures_util::future::BoxFuture;
 use hardpan_context::knowledge::{FileObservation, LineRanges, ObservationKind};
 use hardpan_prompt::{Image, MessagePart};
-use hardpan_workspace::{
-    ImageFileError, TextFile, UnreadableReason, open_regular_file, read_image, read_text,
-};
+use hardpan_workspace::{ImageFileError, TextFile, UnreadableReason, read_open_image, read_open_text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::declarations::load_declaration;
 use crate::limits::{MAX_ANSWER_BYTES, append_notices, pluralize, truncate_line};
-use crate::scope::open_path;
 use crate::similar_names::missing_path;
 use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use crate::{Scope, ScopeError, blocking};
@@ -69,17 +66,16 @@ fn read(arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome
     let failed = |reason: UnreadableReason| match reason {
         UnreadableReason::Missing => missing_path(scope, &arguments.path, &place),
         UnreadableReason::Directory => ToolOutcome::failed(format!("{shown} is a folder: list it with ls.")),
-        reason => ToolOutcome::failed(format!("{shown} {}", reason.model_text())),
+        reason => match ScopeError::of_refused(reason, &arguments.path) {
+            Ok(refused) => refused.into(),
+            Err(reason) => ToolOutcome::failed(format!("{shown} {}", reason.model_text())),
+        },
     };
-    let (file, metadata) = open_regular_file(&place).map_err(failed)?;
-    if !scope.resolved().may_read_open(&file, &place) {
-        return Err(ScopeError::Outside { path: arguments.path.clone() }.into());
-    }
-    let path = open_path(&file, &place);
+    let file = scope.guard().open(&place).map_err(failed)?;
     let workspace_path = scope.workspace_path(&place);
-    match read_text(&path, MAX_READ_BYTES) {
-        Ok(text) => text_page(&shown, &text, metadata.len(), arguments, &workspace_path),
-        Err(error) => match (error.reason, read_image(&path)) {
+    match read_open_text(&file, MAX_READ_BYTES) {
+        Ok(text) => text_page(&shown, &text, file.metadata.len(), arguments, &workspace_path),
+        Err(reason) => match (reason, read_open_image(&file, &place)) {
             (_, Ok(image)) => Ok(image_outcome(&shown, image, &workspace_path)),
             (_, Err(ImageFileError::Refused { error, .. })) => {
                 Err(ToolOutcome::failed(format!("{shown} cannot be sent: {error}")))

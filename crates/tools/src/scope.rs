@@ -1,9 +1,10 @@
 //! [`Scope`]: which files tools may read and write.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
+use hardpan_files::{FileGuard, OpenFolder, UnreadableReason};
 use hardpan_workspace::display_path;
 use thiserror::Error;
 
@@ -14,7 +15,7 @@ use crate::tool::ToolOutcome;
 ///
 /// A relative path means one in `folder`. Where nothing exists there, it means one in `root`,
 /// because trees and maps name files from the root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Scope {
     /// The working folder, which relative paths start from.
     pub folder: PathBuf,
@@ -27,6 +28,8 @@ pub struct Scope {
     /// Files and folders that tools neither read nor write, wherever they lie: keys, and the
     /// permissions that the user granted.
     pub hidden: Vec<PathBuf>,
+    /// The workspace root, held open since the scope was made, or since the root exists.
+    open_root: Arc<OnceLock<Arc<OpenFolder>>>,
 }
 
 /// Why a call may not use a path. The messages are answers to the model; `path` is always as the
@@ -49,7 +52,7 @@ pub enum ScopeError {
     },
     /// The path is in [`Scope::hidden`].
     #[error(
-        "{path} holds the user's keys or permissions, which tools neither read nor write: ask the user to change it"
+        "{path} is one of Hardpan's own files (keys, permissions, settings, sessions), which tools neither read nor write: ask the user to change it"
     )]
     Hidden {
         /// As the model wrote it.
@@ -94,6 +97,20 @@ pub enum ScopeError {
     },
 }
 
+impl ScopeError {
+    /// The error for a file that was refused when it was opened: something else took its place
+    /// since its path was judged, or the path is another name of a hidden file. Any other reason
+    /// comes back.
+    pub fn of_refused(reason: UnreadableReason, path: &str) -> Result<ScopeError, UnreadableReason> {
+        let path = path.to_owned();
+        match reason {
+            UnreadableReason::Outside => Ok(ScopeError::Outside { path }),
+            UnreadableReason::Private => Ok(ScopeError::Hidden { path }),
+            reason => Err(reason),
+        }
+    }
+}
+
 impl From<ScopeError> for ToolOutcome {
     fn from(error: ScopeError) -> Self {
         ToolOutcome::failed(error.to_string())
@@ -105,12 +122,15 @@ impl Scope {
     /// now: one that takes the place of a folder later leads nowhere.
     pub fn new(root: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
         let follow = |path: PathBuf| resolve(&path).unwrap_or(path);
-        Scope {
+        let scope = Scope {
             folder: follow(folder.into()),
             root: follow(root.into()),
             readable: Vec::new(),
             hidden: Vec::new(),
-        }
+            open_root: Arc::default(),
+        };
+        scope.open_root();
+        scope
     }
 
     /// Makes a folder readable, which need not exist yet. Its links are followed now, as those of the
@@ -119,14 +139,29 @@ impl Scope {
         self.readable.push(resolve(folder).unwrap_or_else(|_| folder.to_owned()));
     }
 
+    /// Opens the files that may be read, and no others.
+    pub fn guard(&self) -> FileGuard {
+        let readable: Vec<PathBuf> = self.readable.iter().filter(|folder| is_real(folder)).cloned().collect();
+        FileGuard::new(self.open_root(), &readable, &self.hidden)
+    }
+
+    fn open_root(&self) -> Option<Arc<OpenFolder>> {
+        if self.open_root.get().is_none()
+            && let Ok(root) = OpenFolder::open(&self.root)
+        {
+            return Some(self.open_root.get_or_init(|| Arc::new(root)).clone());
+        }
+        self.open_root.get().cloned()
+    }
+
     /// The absolute path of what is to be read, links resolved. It need not exist.
     pub fn resolve_for_read(&self, path: &str) -> Result<PathBuf, ScopeError> {
         let place = self.locate(path)?;
         let (resolved, named) = (self.resolved(), || path.to_owned());
-        if resolved.is_hidden(&place) {
+        if resolved.guard.is_hidden(&place) {
             return Err(ScopeError::Hidden { path: named() });
         }
-        if resolved.may_read(&place) { Ok(place) } else { Err(ScopeError::Outside { path: named() }) }
+        if resolved.guard.may_read(&place) { Ok(place) } else { Err(ScopeError::Outside { path: named() }) }
     }
 
     /// The absolute path of what is to be written, links resolved: in the workspace and not in
@@ -135,9 +170,9 @@ impl Scope {
         let place = self.locate(path)?;
         let named = || path.to_owned();
         let resolved = self.resolved();
-        let inside = resolved.root.as_ref().and_then(|root| place.strip_prefix(root).ok());
+        let inside = resolved.guard.root().and_then(|root| place.strip_prefix(root).ok());
         let inside = inside.ok_or_else(|| ScopeError::Unwritable { path: named() })?;
-        if resolved.is_hidden(&place) {
+        if resolved.guard.is_hidden(&place) {
             return Err(ScopeError::Hidden { path: named() });
         }
         // Some file systems ignore case, or have a short name for it.
@@ -170,14 +205,9 @@ impl Scope {
 
     /// The scope with its links resolved once, for many questions.
     pub(crate) fn resolved(&self) -> ResolvedScope {
-        // Links were followed when the scope was made. Where one is now, somebody put it there since.
-        let real = |folder: &PathBuf| folder.canonicalize().ok().filter(|real| real == folder);
         ResolvedScope {
-            root: real(&self.root),
-            folder: real(&self.folder),
-            readable: self.readable.iter().filter_map(real).collect(),
-            // Also paths that do not exist yet: tools must not create them.
-            hidden: self.hidden.iter().map(|path| resolve(path).unwrap_or_else(|_| path.clone())).collect(),
+            guard: self.guard(),
+            folder: Some(self.folder.clone()).filter(|folder| is_real(folder)),
         }
     }
 
@@ -209,34 +239,15 @@ impl Scope {
 
 /// A scope with its links resolved. Folders that do not exist are left out.
 pub(crate) struct ResolvedScope {
-    root: Option<PathBuf>,
+    /// Opens the files of the scope.
+    pub guard: FileGuard,
     folder: Option<PathBuf>,
-    readable: Vec<PathBuf>,
-    hidden: Vec<PathBuf>,
 }
 
 impl ResolvedScope {
-    /// Whether a resolved path is in [`Scope::hidden`].
-    fn is_hidden(&self, place: &Path) -> bool {
-        self.hidden.iter().any(|hidden| place.starts_with(hidden))
-    }
-
-    /// Whether a resolved path may be read.
-    pub fn may_read(&self, place: &Path) -> bool {
-        !self.is_hidden(place)
-            && self.root.iter().chain(&self.readable).any(|folder| place.starts_with(folder))
-    }
-
-    /// Whether an open file may be read: after the path was checked, a link may have taken its
-    /// place.
-    pub fn may_read_open(&self, file: &File, place: &Path) -> bool {
-        let real = real_path(file).or_else(|| place.canonicalize().ok());
-        real.is_some_and(|real| self.may_read(&real))
-    }
-
     /// See [`Scope::display_name`].
     pub fn display_name(&self, place: &Path) -> String {
-        let in_root = self.root.as_ref().is_some_and(|root| place.starts_with(root));
+        let in_root = self.guard.root().is_some_and(|root| place.starts_with(root));
         let up = self.folder.as_ref().filter(|_| in_root).and_then(|folder| {
             folder.ancestors().enumerate().find(|(_, ancestor)| place.starts_with(ancestor))
         });
@@ -251,33 +262,17 @@ impl ResolvedScope {
 
     /// See [`Scope::workspace_path`].
     pub fn workspace_path(&self, place: &Path) -> String {
-        match &self.root {
+        match self.guard.root() {
             Some(root) => display_path(root, place),
             None => place.to_string_lossy().into_owned(),
         }
     }
 }
 
-/// The path of an open file as the system reports it. `None` where it does not.
-fn real_path(file: &File) -> Option<PathBuf> {
-    descriptor(file)?.read_link().ok()
-}
-
-/// A path that leads to an open file even if its name is replaced (`/proc/self/fd/N`); `place`
-/// where the system has none.
-pub(crate) fn open_path(file: &File, place: &Path) -> PathBuf {
-    descriptor(file).filter(|path| path.exists()).unwrap_or_else(|| place.to_owned())
-}
-
-#[cfg(target_os = "linux")]
-fn descriptor(file: &File) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd;
-    Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn descriptor(_: &File) -> Option<PathBuf> {
-    None
+/// Whether no link is on the way to a folder. Links were followed when the scope was made: where one
+/// is now, somebody put it there since.
+fn is_real(folder: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|real| real == folder)
 }
 
 enum ResolveError {

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::fs::Metadata;
 use std::path::Path;
 
-use hardpan_workspace::UnreadableReason;
+use hardpan_files::FileGuard;
+use hardpan_workspace::{UnreadableReason, folder_names};
 
 use crate::Scope;
 use crate::limits::escape_line_ends;
@@ -27,7 +28,7 @@ pub(crate) fn missing_path(scope: &Scope, path: &str, place: &Path) -> ToolOutco
     };
     let name = first_missing.file_name().unwrap_or_default().to_string_lossy();
     let shown = escape_line_ends(path);
-    let near = if scope.resolved().may_read(folder) { similar_names(folder, &name) } else { Vec::new() };
+    let near = similar_names(&scope.guard(), folder, &name);
     let what = if first_missing == place {
         format!("{shown} does not exist.")
     } else {
@@ -48,20 +49,21 @@ pub(crate) fn require_existing(scope: &Scope, path: &str, place: &Path) -> Resul
     })
 }
 
-/// The names in a folder that are similar to `name`, the most similar first.
-fn similar_names(folder: &Path, name: &str) -> Vec<String> {
+/// The names in a folder that are similar to `name`, the most similar first; none if the folder may
+/// not be read.
+fn similar_names(guard: &FileGuard, folder: &Path, name: &str) -> Vec<String> {
     let wanted = name.to_lowercase();
-    let Ok(entries) = folder.read_dir() else { return Vec::new() };
-    let names = entries
-        .take(MAX_COMPARED)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .map(|name| {
-            let lower = name.to_lowercase();
-            let same_stem = stem(&lower) == stem(&wanted) && !stem(&wanted).is_empty();
-            let distance = strsim::normalized_damerau_levenshtein(&lower, &wanted);
-            let percent = (distance * 100.0) as usize; // within 0 and 100
-            (if same_stem { percent.max(90) } else { percent }, name)
-        });
+    let Ok(entries) = guard.open_folder(folder).map_err(Into::into).and_then(|folder| folder_names(&folder))
+    else {
+        return Vec::new();
+    };
+    let names = entries.take(MAX_COMPARED).filter_map(|(name, _)| name.into_string().ok()).map(|name| {
+        let lower = name.to_lowercase();
+        let same_stem = stem(&lower) == stem(&wanted) && !stem(&wanted).is_empty();
+        let distance = strsim::normalized_damerau_levenshtein(&lower, &wanted);
+        let percent = (distance * 100.0) as usize; // within 0 and 100
+        (if same_stem { percent.max(90) } else { percent }, name)
+    });
     let mut alike: Vec<(usize, String)> =
         names.filter(|(percent, _)| *percent >= MIN_SIMILARITY_PERCENT).collect();
     alike.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));

@@ -5,11 +5,11 @@ mod index_cache; // the file it is kept in
 mod live; // LiveIndex: the index in memory, shared by all that ask it
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hardpan_files::FileGuard;
 use hardpan_symbols::{
     ContentHash, FileSource, IndexUpdate, Outline, SIZE_LIMIT, SkipReason, SymbolIndex, content_hash,
 };
@@ -34,19 +34,21 @@ pub struct Codebase {
 /// since an earlier run is taken from the cache in `cache_folder`; a missing, old or damaged cache
 /// is ignored. `progress` is called with the number of files done.
 pub fn index_codebase(
+    guard: &FileGuard,
     root: &Path,
     files: &[String],
     cache_folder: Option<&Path>,
     progress: &mut dyn FnMut(usize),
 ) -> Codebase {
     let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
-    let (cache, parsed_files) = refresh(root, files, None, path.as_deref(), progress);
+    let (cache, parsed_files) = refresh(guard, root, files, None, path.as_deref(), progress);
     Codebase { index: cache.index, parsed_files }
 }
 
 /// Brings an index up to date with `files`: the one in `known`, else the one cached at `path`.
 /// Stores it there if anything changed, and returns it with the number of files that were parsed.
 fn refresh(
+    guard: &FileGuard,
     root: &Path,
     files: &[String],
     known: Option<IndexCache>,
@@ -73,7 +75,7 @@ fn refresh(
     if changed.is_empty() && gone.is_empty() {
         return (cache, 0);
     }
-    let folder = CodebaseFiles { root, stamps: &stamps };
+    let folder = CodebaseFiles { guard, root, stamps: &stamps };
     let (changes, removed) = (changed.len(), gone.len());
     let codebase = if changes + removed <= INCREMENTAL_LIMIT {
         folder.update_index(cache.index, &changed, &gone)
@@ -87,6 +89,7 @@ fn refresh(
 
 /// The files as they are on disk now.
 struct CodebaseFiles<'a> {
+    guard: &'a FileGuard,
     root: &'a Path,
     stamps: &'a BTreeMap<&'a str, Option<FileStamp>>,
 }
@@ -141,8 +144,9 @@ impl CodebaseFiles<'_> {
                 FileSource::Cached(ContentHash::default(), Box::new(Outline::for_skipped(SkipReason::Large)))
             }
             Some(_) => {
-                let read =
-                    fs::File::open(self.root.join(name)).and_then(|mut file| file.read_to_end(&mut buffer));
+                // The file may have been replaced since its stamp was taken.
+                let Ok(file) = self.guard.open(&self.root.join(name)) else { return FileSource::Unreadable };
+                let read = file.file.take(SIZE_LIMIT as u64 + 1).read_to_end(&mut buffer);
                 read.map_or(FileSource::Unreadable, |_| FileSource::Content(buffer))
             }
         }
@@ -151,7 +155,7 @@ impl CodebaseFiles<'_> {
 
 /// Stamp of a regular file; `None` for anything else. Links are not followed.
 fn read_stamp(root: &Path, name: &str) -> Option<FileStamp> {
-    let data = fs::symlink_metadata(root.join(name)).ok().filter(fs::Metadata::is_file)?;
+    let data = root.join(name).symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let modified = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(FileStamp { size: data.len(), modified_ns: u64::try_from(modified.as_nanos()).ok()? })
 }

@@ -1,14 +1,12 @@
 //! [`FileTree`]: the files of a folder by git's ignore rules.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::Path;
 
-use ignore::{DirEntry, WalkBuilder};
+use hardpan_files::FileGuard;
 
-use crate::find_project_root;
 use crate::path::{display_path, with_forward_slashes};
-use crate::regular_file::special_file_kind;
+use crate::walk::{EntryKind, WalkEntry, walk};
 
 /// Default limit for listing files: some 3 MB of names, which no context window holds.
 pub const TREE_LIMIT: usize = 100_000;
@@ -56,7 +54,7 @@ impl FileTree {
 /// A path that could not be listed, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedPath {
-    /// Path for display; special characters are escaped, so it may not open the file.
+    /// Path for display; in a tree, relative to its root, and special characters are escaped.
     pub path: String,
     /// The reason as a phrase for the user.
     pub reason: String,
@@ -68,12 +66,15 @@ pub struct SkippedPath {
 ///
 /// At most `limit` entries are listed. They are always the same ones: folders are read in the order
 /// of names.
-pub fn list_files(root: &Path, limit: usize) -> FileTree {
+pub fn list_files(guard: &FileGuard, root: &Path, limit: usize) -> FileTree {
     let mut tree = FileTree::default();
-    for entry in walk(root) {
+    for entry in walk(guard, root) {
         let listed = match entry {
-            Ok(entry) => list(root, &entry, &mut tree.skipped),
-            Err(error) => ListedEntry::Skipped(SkippedPath::from_error(root, &error)),
+            Ok(mut entry) => {
+                tree.skipped.append(&mut entry.rule_problems); // rules that cannot be used
+                list(root, &entry)
+            }
+            Err(skipped) => ListedEntry::Skipped(skipped),
         };
         if matches!(listed, ListedEntry::Folder) {
             continue;
@@ -88,25 +89,12 @@ pub fn list_files(root: &Path, limit: usize) -> FileTree {
             ListedEntry::Folder => {}
         }
     }
+    for skipped in &mut tree.skipped {
+        skipped.path = escape_path(&display_path(root, Path::new(&skipped.path)));
+    }
     tree.files.sort_unstable();
     tree.skipped.sort_unstable();
     tree
-}
-
-/// Walks everything that [`list_files`] lists, and the folders, in the order of names, `root`
-/// first.
-pub fn walk(root: &Path) -> ignore::Walk {
-    // Rules above the root count only inside a repository: a stray .gitignore in the home folder
-    // must not hide files.
-    let in_repository = find_project_root(root).join(".git").exists();
-    WalkBuilder::new(root)
-        .hidden(false)
-        .parents(in_repository)
-        .require_git(in_repository)
-        .follow_links(false)
-        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"))
-        .sort_by_file_name(Ord::cmp)
-        .build()
 }
 
 enum ListedEntry {
@@ -115,20 +103,14 @@ enum ListedEntry {
     Skipped(SkippedPath),
 }
 
-fn list(root: &Path, entry: &DirEntry, problems: &mut Vec<SkippedPath>) -> ListedEntry {
-    if let Some(error) = entry.error() {
-        problems.push(SkippedPath::from_error(root, error)); // a rule that cannot be read
-    }
-    let kind = entry.file_type();
-    if kind.is_some_and(|kind| kind.is_dir()) {
-        return ListedEntry::Folder;
-    }
-    let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+fn list(root: &Path, entry: &WalkEntry) -> ListedEntry {
+    let relative = entry.path.strip_prefix(root).unwrap_or(&entry.path);
     let shown = escape_path(&with_forward_slashes(relative));
     let skipped = |path, reason: &str| ListedEntry::Skipped(SkippedPath { path, reason: reason.into() });
-    match (kind, relative.to_str()) {
-        _ if entry.depth() == 0 => skipped(".".into(), "not a directory"),
-        (Some(kind), _) if !kind.is_file() && !kind.is_symlink() => skipped(shown, special_file_kind(kind)),
+    match (entry.kind, relative.to_str()) {
+        (EntryKind::Folder, _) => ListedEntry::Folder,
+        _ if entry.depth == 0 => skipped(".".into(), "not a directory"),
+        (EntryKind::Special(kind), _) => skipped(shown, kind),
         (_, None) => skipped(shown, "its name is not Unicode"),
         (_, Some(name)) if name.chars().any(is_unprintable) => {
             skipped(shown, "its name has control characters")
@@ -138,23 +120,8 @@ fn list(root: &Path, entry: &DirEntry, problems: &mut Vec<SkippedPath>) -> Liste
 }
 
 impl SkippedPath {
-    fn from_error(root: &Path, error: &ignore::Error) -> Self {
-        match error {
-            ignore::Error::WithPath { path, err } => {
-                SkippedPath { path: escape_path(&display_path(root, path)), reason: error_text(err) }
-            }
-            ignore::Error::WithDepth { err, .. } => SkippedPath::from_error(root, err),
-            ignore::Error::Partial(errors) if errors.len() == 1 => SkippedPath::from_error(root, &errors[0]),
-            other => SkippedPath { path: ".".into(), reason: error_text(other) },
-        }
-    }
-}
-
-/// The error without its path, which the entry already has.
-fn error_text(error: &ignore::Error) -> String {
-    match error.io_error() {
-        Some(io) => io.to_string(),
-        None => error.to_string(),
+    pub(crate) fn new(path: &Path, reason: String) -> Self {
+        SkippedPath { path: path.to_string_lossy().into_owned(), reason }
     }
 }
 

@@ -1,14 +1,13 @@
 //! [`read_image`]: reads image files, with their type by content and their size in pixels.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hardpan_files::{RegularFile, UnreadableFile, UnreadableReason};
 use hardpan_prompt::{Image, ImageError, MediaType};
 use thiserror::Error;
-
-use crate::regular_file::{self, UnreadableFile, UnreadableReason};
 
 /// Largest image in bytes of base64; [`Image::check`] has the same limit.
 const BASE64_LIMIT: usize = 10 * 1024 * 1024;
@@ -47,22 +46,29 @@ pub enum ImageFileError {
 /// Reads an image. The type comes from the first bytes, not from the name. An image that every
 /// provider would reject is an error; if its file size alone is too large, it is not even read.
 pub fn read_image(path: &Path) -> Result<Image, ImageFileError> {
+    let file = RegularFile::open(path).map_err(|reason| reason.for_path(path))?;
+    read_open_image(&file, path)
+}
+
+/// Reads an open image as [`read_image`] does. `path` stands for it in errors.
+pub fn read_open_image(file: &RegularFile, path: &Path) -> Result<Image, ImageFileError> {
     let unreadable = |reason: UnreadableReason| reason.for_path(path);
     let refused = |error| ImageFileError::Refused { path: path.to_owned(), error };
-    let (mut file, metadata) = regular_file::open_regular_file(path).map_err(unreadable)?;
+    let mut content = &file.file;
+    content.seek(SeekFrom::Start(0)).map_err(|e| unreadable(e.into()))?;
 
     let mut bytes = Vec::new();
-    (&mut file).take(12).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
+    content.take(12).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
     let media_type =
         detect_media_type(&bytes).ok_or_else(|| ImageFileError::Unsupported { path: path.to_owned() })?;
 
-    let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+    let size = usize::try_from(file.metadata.len()).unwrap_or(usize::MAX);
     let encoded = size.div_ceil(3).saturating_mul(4);
     if encoded > BASE64_LIMIT {
         return Err(refused(ImageError::TooLarge { bytes: encoded, limit: BASE64_LIMIT }));
     }
     // No more than the limit, even if the file grows meanwhile; `check` has the last word.
-    file.take(BASE64_LIMIT as u64).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
+    content.take(BASE64_LIMIT as u64).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
 
     let damaged = || ImageFileError::Damaged { path: path.to_owned(), media_type };
     let size = imagesize::blob_size(&bytes).map_err(|_| damaged())?;

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::regular_file::UnreadableReason;
-use crate::{TEXT_LIMIT, TextFile, Truncation, display_path, read_text};
+use hardpan_files::{FileGuard, RegularFile, UnreadableReason};
+
+use crate::{TEXT_LIMIT, TextFile, Truncation, display_path, read_open_text};
 
 /// File names in order of preference. Only one file per folder is read.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -15,16 +16,17 @@ const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 ///
 /// A file that exists but cannot be read is returned with a note instead of its text, so that its
 /// absence is noticed. A project's file that links to a place outside `root` is not read: a foreign
-/// project must not decide which of the user's files are sent to a provider. Empty files are left
-/// out.
+/// project must not decide which of the user's files are sent to a provider. Neither is one of our
+/// own files, by whatever name. Empty files are left out.
 pub fn read_instructions(
+    guard: &FileGuard,
     root: &Path,
     working_directory: &Path,
     user_folder: Option<&Path>,
 ) -> Vec<(String, String)> {
     let mut found = Vec::new();
     if let Some((name, path)) = user_folder.and_then(find_instructions) {
-        found.push((format!("{name} (user)"), read_or_explain(&path)));
+        found.push((format!("{name} (user)"), read_or_explain(guard.open_user_file(&path))));
     }
     for folder in folders_down_to(root, working_directory) {
         // The user's own folder may be one of these folders; its file is already in the list.
@@ -32,12 +34,7 @@ pub fn read_instructions(
             continue;
         }
         if let Some((_, path)) = find_instructions(&folder) {
-            let text = if leads_outside(root, &path) {
-                "[not read: it links to a place outside the project]".into()
-            } else {
-                read_or_explain(&path)
-            };
-            found.push((display_path(root, &path), text));
+            found.push((display_path(root, &path), read_or_explain(guard.open(&path))));
         }
     }
     found.retain(|(_, text)| !text.trim().is_empty());
@@ -58,23 +55,15 @@ fn find_instructions(folder: &Path) -> Option<(&'static str, PathBuf)> {
     NAMES.iter().map(|&name| (name, folder.join(name))).find(|(_, path)| path.symlink_metadata().is_ok())
 }
 
-fn leads_outside(root: &Path, path: &Path) -> bool {
-    match (root.canonicalize(), path.canonicalize()) {
-        (Ok(root), Ok(path)) => !path.starts_with(root),
-        _ => false, // it cannot be read at all, and reading it will say so
-    }
-}
-
-fn read_or_explain(path: &Path) -> String {
-    match read_text(path, TEXT_LIMIT) {
+fn read_or_explain(file: Result<RegularFile, UnreadableReason>) -> String {
+    match file.and_then(|file| read_open_text(&file, TEXT_LIMIT)) {
         Ok(TextFile { text, truncation: None }) => text,
         Ok(TextFile { text, truncation: Some(Truncation { shown_bytes, total_bytes }) }) => {
             format!("{text}\n[cut here: {shown_bytes} of {total_bytes} bytes]")
         }
-        Err(error) => match error.reason {
-            UnreadableReason::Missing => "[not read: it links to a file that does not exist]".into(),
-            reason => format!("[not read: it {}]", reason.model_text()),
-        },
+        Err(UnreadableReason::Missing) => "[not read: it links to a file that does not exist]".into(),
+        Err(UnreadableReason::Outside) => "[not read: it links to a place outside the project]".into(),
+        Err(reason) => format!("[not read: it {}]", reason.model_text()),
     }
 }
 
@@ -82,18 +71,23 @@ fn read_or_explain(path: &Path) -> String {
 mod tests {
     use std::fs;
 
-    use tempfile::{TempDir, tempdir};
+    use tempfile::TempDir;
 
     use super::*;
 
     fn folder_of(files: &[(&str, &str)]) -> TempDir {
-        let folder = tempdir().unwrap();
+        let folder =
+            tempfile::Builder::new().tempdir_in(std::env::temp_dir().canonicalize().unwrap()).unwrap();
         for (name, text) in files {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
         folder
+    }
+
+    fn instructions(root: &Path, folder: &Path, user: Option<&Path>) -> Vec<(String, String)> {
+        read_instructions(&FileGuard::for_folder(root), root, folder, user)
     }
 
     fn pair(path: &str, text: &str) -> (String, String) {
@@ -114,28 +108,28 @@ mod tests {
         let here = project.path().join("a/b");
         let expected =
             [pair("CLAUDE.md (user)", "user"), pair("AGENTS.md", "root"), pair("a/b/CLAUDE.md", "deep")];
-        assert_eq!(read_instructions(project.path(), &here, Some(user.path())), expected);
+        assert_eq!(instructions(project.path(), &here, Some(user.path())), expected);
     }
 
     #[test]
     fn no_file_is_given_twice() {
         let project = folder_of(&[("AGENTS.md", "x")]);
         let expected = [pair("AGENTS.md (user)", "x")];
-        assert_eq!(read_instructions(project.path(), project.path(), Some(project.path())), expected);
+        assert_eq!(instructions(project.path(), project.path(), Some(project.path())), expected);
     }
 
     #[test]
     fn a_working_directory_elsewhere_counts_as_the_root() {
         let project = folder_of(&[("AGENTS.md", "x")]);
         let elsewhere = folder_of(&[("AGENTS.md", "y")]);
-        assert_eq!(read_instructions(project.path(), elsewhere.path(), None), [pair("AGENTS.md", "x")]);
+        assert_eq!(instructions(project.path(), elsewhere.path(), None), [pair("AGENTS.md", "x")]);
     }
 
     #[test]
     fn an_empty_file_is_left_out_and_an_unreadable_one_is_not() {
         let project = folder_of(&[("AGENTS.md", " \n"), ("CLAUDE.md", "not this one"), ("a/x", "")]);
         fs::write(project.path().join("a/AGENTS.md"), b"caf\xe9!").unwrap();
-        let found = read_instructions(project.path(), &project.path().join("a"), None);
+        let found = instructions(project.path(), &project.path().join("a"), None);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "a/AGENTS.md");
         assert!(found[0].1.starts_with("[not read: it is not UTF-8 (byte 3"), "{found:?}");
@@ -155,6 +149,6 @@ mod tests {
             pair("a/AGENTS.md", "[not read: it links to a place outside the project]"),
             pair("a/b/AGENTS.md", "[not read: it links to a file that does not exist]"),
         ];
-        assert_eq!(read_instructions(project.path(), &project.path().join("a/b"), None), expected);
+        assert_eq!(instructions(project.path(), &project.path().join("a/b"), None), expected);
     }
 }

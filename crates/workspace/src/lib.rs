@@ -2,8 +2,8 @@
 //! index.
 //!
 //! - [`read_text`] and [`read_image`] read one file, or say in plain words why not
-//!   ([`UnreadableFile`]). No input makes them hang: pipes, devices and sockets are refused before
-//!   they are opened.
+//!   ([`UnreadableFile`]). No input makes them hang: pipes, devices and sockets are refused. Files
+//!   that others may have put there are opened by a [`FileGuard`] first.
 //! - [`list_files`] lists a folder by git's ignore rules as a [`FileTree`], in the same order on
 //!   every machine.
 //! - [`Git::status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
@@ -12,12 +12,13 @@
 //!   in memory and up to date.
 //!
 //! ```
-//! use hardpan_workspace::{TEXT_LIMIT, TREE_LIMIT, list_files, read_text};
+//! use hardpan_workspace::{FileGuard, TEXT_LIMIT, TREE_LIMIT, list_files, read_text};
 //!
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("notes.md"), "# Notes\n")?;
 //!
-//! let tree = list_files(folder.path(), TREE_LIMIT);
+//! let root = folder.path().canonicalize()?;
+//! let tree = list_files(&FileGuard::for_folder(&root), &root, TREE_LIMIT);
 //! assert_eq!(tree.files, ["notes.md"]);
 //! assert_eq!(read_text(&folder.path().join("notes.md"), TEXT_LIMIT)?.text, "# Notes\n");
 //!
@@ -30,19 +31,24 @@
 //! it is given for that.
 
 mod codebase; // index_codebase: the symbol index of a folder, cached on disk
-mod file_tree;
+mod file_tree; // list_files, FileTree: the files of a folder by git's ignore rules
 mod git; // Git, find_project_root: repository, branch and changes
+mod glob; // compile_glob: globs from anybody
+mod ignore_rules; // which files git would ignore
 mod image; // read_image: type by content, size in pixels
 mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
 mod path; // display_path: the path by which a file is shown
-mod regular_file; // open_regular_file, UnreadableFile: opening without blocking, or the reason why not
-mod text; // read_text: text of a known encoding, cut if it is too long // list_files, FileTree: the files of a folder by git's ignore rules
+mod text; // read_text: text of a known encoding, cut if it is too long
+mod walk; // walk: everything below a folder, without leaving it
 
 pub use codebase::{Codebase, IndexNotReady, LiveIndex, index_codebase};
-pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files, walk};
+pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
 pub use git::{Git, GitConfinement, GitError, GitOptions, RepositoryProblem, find_project_root};
-pub use image::{ImageFileError, read_image};
+pub use glob::{GlobError, compile_glob};
+pub use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableFile, UnreadableReason};
+pub use ignore_rules::compile_rules;
+pub use image::{ImageFileError, read_image, read_open_image};
 pub use instructions::read_instructions;
 pub use path::display_path;
-pub use regular_file::{UnreadableFile, UnreadableReason, open_regular_file};
-pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_text};
+pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_open_text, read_text};
+pub use walk::{EntryKind, Walk, WalkEntry, folder_names, walk};

@@ -1,11 +1,10 @@
 //! [`read_text`]: reads text files of known encodings, and cuts long ones at a good place.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use hardpan_files::{RegularFile, UnreadableFile, UnreadableReason};
 use hardpan_symbols::utf16_units;
-
-use crate::regular_file::{self, UnreadableFile, UnreadableReason};
 
 /// Default limit for reading a text file: 1 MiB, more than most models can hold.
 pub const TEXT_LIMIT: usize = 1024 * 1024;
@@ -36,7 +35,8 @@ pub struct Truncation {
 ///
 /// It understands UTF-8, with or without a byte order mark, and UTF-16 with one.
 pub fn read_text(path: &Path, limit: usize) -> Result<TextFile, UnreadableFile> {
-    read(path, limit).map_err(|reason| reason.for_path(path))
+    let read = RegularFile::open(path).and_then(|file| read_open_text(&file, limit));
+    read.map_err(|reason| reason.for_path(path))
 }
 
 /// Decodes the content of a text file as [`read_text`] does.
@@ -44,10 +44,12 @@ pub fn decode_text(bytes: &[u8]) -> Result<String, UnreadableReason> {
     decode(bytes, FilePortion::Whole).map(|(text, _)| text)
 }
 
-fn read(path: &Path, limit: usize) -> Result<TextFile, UnreadableReason> {
-    let (file, metadata) = regular_file::open_regular_file(path)?;
+/// Reads an open text file as [`read_text`] does, from its start.
+pub fn read_open_text(file: &RegularFile, limit: usize) -> Result<TextFile, UnreadableReason> {
     let mut bytes = Vec::new();
-    file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
+    let mut content = &file.file;
+    content.seek(SeekFrom::Start(0))?;
+    content.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() <= limit {
         let text = decode(&bytes, FilePortion::Whole)?.0;
         return Ok(TextFile { text, truncation: None });
@@ -55,7 +57,7 @@ fn read(path: &Path, limit: usize) -> Result<TextFile, UnreadableReason> {
     bytes.truncate(limit);
     let (text, shown_bytes) = decode(&bytes, FilePortion::Prefix)?;
     // Files below /proc claim to be empty.
-    let total_bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX).max(limit + 1);
+    let total_bytes = usize::try_from(file.metadata.len()).unwrap_or(usize::MAX).max(limit + 1);
     Ok(TextFile { text, truncation: Some(Truncation { shown_bytes, total_bytes }) })
 }
 

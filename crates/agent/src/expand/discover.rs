@@ -6,6 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use hardpan_files::FileGuard;
 use serde::Deserialize;
 
 use super::frontmatter::{self, FrontMatterSplit, one_line};
@@ -22,8 +23,9 @@ pub(super) const MAX_DESCRIPTION_CHARS: usize = 1_024;
 const MAX_DERIVED_DESCRIPTION_CHARS: usize = 80;
 
 /// See [`Expansions::discover`].
-pub fn discover(folders: &[Folder], reserved: &[&str]) -> Expansions {
-    let mut search = Search { reserved, ..Search::default() };
+pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Expansions {
+    let mut search =
+        Search { guard, reserved, skills: BTreeMap::new(), templates: BTreeMap::new(), problems: Vec::new() };
     for folder in folders {
         for path in search.entries(&folder.path) {
             match folder.contents {
@@ -39,8 +41,8 @@ pub fn discover(folders: &[Folder], reserved: &[&str]) -> Expansions {
     }
 }
 
-#[derive(Default)]
 struct Search<'a> {
+    guard: &'a FileGuard,
     reserved: &'a [&'a str],
     skills: BTreeMap<String, Skill>,
     templates: BTreeMap<String, Template>,
@@ -83,7 +85,7 @@ impl Search<'_> {
         if entry.is_dir() && path.symlink_metadata().is_err() {
             return self.report(entry, ExpansionFault::NoSkillFile);
         }
-        match read_skill(&path, owner) {
+        match read_skill(self.guard, &path, owner) {
             Ok(skill) => match self.skills.get(&skill.name).map(|first| first.path.clone()) {
                 Some(first) => self.report_duplicate(&path, format!("the skill {}", skill.name), first),
                 None => drop(self.skills.insert(skill.name.clone(), skill)),
@@ -96,7 +98,7 @@ impl Search<'_> {
         if (!is_markdown(path) || path.is_dir()) && !is_broken_link(path) {
             return;
         }
-        match read_template(path, owner, self.reserved) {
+        match read_template(self.guard, path, owner, self.reserved) {
             Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
                 Some(first) => self.report_duplicate(path, format!("the template {}", template.name), first),
                 None => drop(self.templates.insert(template.name.clone(), template)),
@@ -135,8 +137,8 @@ struct TemplateMatter {
     argument_hint: Option<String>,
 }
 
-fn read_skill(path: &Path, owner: &FolderOwner) -> Result<Skill, ExpansionFault> {
-    let text = read_file::read_text(path, owner)?;
+fn read_skill(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<Skill, ExpansionFault> {
+    let text = read_file::read_text(guard, path, owner)?;
     let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
     let Some(yaml) = yaml else {
         return Err(ExpansionFault::NoFrontMatter);
@@ -174,12 +176,17 @@ fn check_skill_name(name: &str) -> Result<(), ExpansionFault> {
     Err(ExpansionFault::SkillName { name: name.to_owned() })
 }
 
-fn read_template(path: &Path, owner: &FolderOwner, reserved: &[&str]) -> Result<Template, ExpansionFault> {
+fn read_template(
+    guard: &FileGuard,
+    path: &Path,
+    owner: &FolderOwner,
+    reserved: &[&str],
+) -> Result<Template, ExpansionFault> {
     let name = template_name(path)?;
     if reserved.contains(&name) {
         return Err(ExpansionFault::Reserved { name: name.to_owned() });
     }
-    let text = read_file::read_text(path, owner)?;
+    let text = read_file::read_text(guard, path, owner)?;
     let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
     let matter: TemplateMatter = frontmatter::parse(yaml.unwrap_or_default())?;
     let Some(first) = body.lines().next() else {

@@ -33,6 +33,9 @@ pub enum ExpansionFault {
     /// A project's file is a link to a place outside the project.
     #[error("links to a place outside the project: copy the file into the project")]
     OutsideProject,
+    /// It is one of our own files by another name.
+    #[error("is another name of a file with keys, permissions or sessions: put a text file in its place")]
+    Private,
     /// Permissions forbid reading it.
     #[error("may not be read: its permissions, or those of a folder above it, forbid it")]
     Permission(#[source] Arc<io::Error>),

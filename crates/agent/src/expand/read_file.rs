@@ -1,8 +1,9 @@
 //! Reading one file safely, whatever it is: its text, or why there is none and what to do.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::Path;
+
+use hardpan_files::{FileGuard, UnreadableReason};
 
 use super::{ExpansionFault, FolderOwner};
 
@@ -11,27 +12,26 @@ use super::{ExpansionFault, FolderOwner};
 pub const MAX_BYTES: u64 = 256 * 1024;
 
 /// Reads a file's text, or says why it cannot be used.
-pub fn read_text(path: &Path, owner: &FolderOwner) -> Result<String, ExpansionFault> {
-    check_inside_project(path, owner)?;
-    // Before opening it: opening a pipe waits for its writer.
-    if !fs::metadata(path).map_err(|error| read_fault(path, error))?.is_file() {
-        return Err(ExpansionFault::NotAFile);
-    }
+pub fn read_text(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<String, ExpansionFault> {
+    let opened = match owner {
+        FolderOwner::User => guard.open_user_file(path),
+        FolderOwner::Project { .. } => guard.open(path),
+    };
+    let bytes = opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(|reason| match reason {
+        UnreadableReason::Outside => ExpansionFault::OutsideProject,
+        UnreadableReason::Private => ExpansionFault::Private,
+        UnreadableReason::TooLarge { .. } => ExpansionFault::TooLarge,
+        UnreadableReason::Directory | UnreadableReason::Special(_) => ExpansionFault::NotAFile,
+        reason => read_fault(path, reason.into()),
+    })?;
     let bytes = match owner {
+        FolderOwner::User => bytes,
+        // As it was when the user trusted it.
         FolderOwner::Project { root, files } => {
             let trusted = path.strip_prefix(root).ok().and_then(|path| files.get(path));
             trusted.ok_or(ExpansionFault::Untrusted)?.clone()
         }
-        FolderOwner::User => {
-            let mut bytes = Vec::new();
-            let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-            read.map_err(|error| read_fault(path, error))?;
-            bytes
-        }
     };
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(ExpansionFault::TooLarge);
-    }
     String::from_utf8(bytes).map_err(|error| ExpansionFault::NotUtf8(error.utf8_error()))
 }
 
@@ -45,15 +45,5 @@ pub fn read_fault(path: &Path, error: io::Error) -> ExpansionFault {
         // A loop of links has no kind of its own; the system's words name it.
         _ if is_link => ExpansionFault::UnfollowableLink(error),
         _ => ExpansionFault::Io(error),
-    }
-}
-
-/// Checks that a project's file lies in the project. A link that cannot be followed at all is
-/// reported when it is read.
-fn check_inside_project(path: &Path, owner: &FolderOwner) -> Result<(), ExpansionFault> {
-    let FolderOwner::Project { root, .. } = owner else { return Ok(()) };
-    match (root.canonicalize(), path.canonicalize()) {
-        (Ok(root), Ok(path)) if !path.starts_with(&root) => Err(ExpansionFault::OutsideProject),
-        _ => Ok(()),
     }
 }

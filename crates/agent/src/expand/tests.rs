@@ -23,7 +23,7 @@ fn discovered(place: &Path) -> Expansions {
     let project = place.join("project");
     let files = Arc::new(files_below(&project, &project));
     let folders = Folder::defaults(Some(&place.join("config")), Some((&project, &files)));
-    Expansions::discover(&folders, &["help", "model"])
+    Expansions::discover(&FileGuard::for_folder(&project), &folders, &["help", "model"])
 }
 
 /// The content of the readable files below a folder, by path relative to the root.

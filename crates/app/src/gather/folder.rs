@@ -1,6 +1,6 @@
 //! [`FolderReader`]: reads a folder into a snapshot.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hardpan_agent::Coupling;
@@ -11,8 +11,9 @@ use hardpan_context::{
 };
 use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
+use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{Git, LiveIndex};
+use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason};
 use jiff::Timestamp;
 
 use crate::notice::NoticeSink;
@@ -35,9 +36,7 @@ pub struct RepositoryState {
 /// Reads a folder for requests: once for a request that is only shown, before every turn for an
 /// agent.
 pub struct FolderReader {
-    folder: PathBuf,
-    /// The root of its repository, found once: a command could remove the `.git` that marks it.
-    root: PathBuf,
+    scope: Scope,
     git: Git,
     settings: Arc<Settings>,
     skills: Vec<Skill>,
@@ -46,42 +45,45 @@ pub struct FolderReader {
 }
 
 impl FolderReader {
-    /// A reader of `folder` in the repository at `root`, whose snapshots list `skills` in the system
-    /// prompt. `index` is the symbol index of its repository.
+    /// A reader of the scope's folder, whose snapshots list `skills` in the system prompt. `index`
+    /// is the symbol index of its repository.
     pub fn new(
-        root: PathBuf,
-        folder: PathBuf,
+        scope: Scope,
         git: Git,
         settings: Arc<Settings>,
         skills: Vec<Skill>,
         index: Arc<LiveIndex>,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
-        FolderReader { folder, root, git, settings, skills, index, notices }
+        FolderReader { scope, git, settings, skills, index, notices }
     }
 
     /// What the folder holds now: instructions and git status, without files.
     pub fn read(&self, now: Timestamp) -> SnapshotFile {
-        let mut file = snapshot_of_folder(&self.root, &self.folder, &self.settings, now);
+        let mut file = snapshot_of_folder(&self.scope, &self.settings, now);
         self.add_git_status(&mut file);
         file.system.skills.clone_from(&self.skills);
         file
     }
 
-    /// Adds a file, named relative to the folder. See [`FolderReader::add_file_below`].
-    pub fn add_file(&self, file: &mut SnapshotFile, path: &Path) {
-        add_file(file, &self.root, &self.folder, path);
+    /// Adds a file that the user named relative to the folder, or anywhere: shows text, attaches
+    /// an image, and lists anything else with the reason why it is left out. Does nothing if the
+    /// file is there already.
+    pub fn add_named_file(&self, file: &mut SnapshotFile, path: &Path) {
+        add_named_file(file, &self.scope, path);
     }
 
-    /// Adds a file, named relative to `root`: shows text, attaches an image, and lists anything
-    /// else with the reason why it is left out. Does nothing if the file is there already.
-    pub fn add_file_below(&self, file: &mut SnapshotFile, root: &Path, path: &Path) {
-        add_file(file, &self.root, root, path);
+    /// Adds a file that the model knows, named relative to the root of the workspace. It must be
+    /// one that tools may read.
+    pub fn add_known_file(&self, file: &mut SnapshotFile, path: &Path) {
+        let place = self.scope.root.join(path);
+        let guard = self.scope.guard();
+        add_file(file, &self.scope.root, &place, || guard.open(&place));
     }
 
     /// Adds the list of all files of the repository.
     pub fn add_file_list(&self, file: &mut SnapshotFile) {
-        add_file_list(file, &self.root);
+        add_file_list(file, &self.scope);
     }
 
     /// Adds what the budget allows to say of the repository: the overview, and the symbol map for
@@ -148,19 +150,25 @@ impl FolderReader {
 }
 
 /// The skills and templates of the user, and of the project if it is trusted.
-pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[&'static str]) -> Expansions {
+pub(crate) fn discover_expansions(
+    scope: &Scope,
+    settings: &Settings,
+    reserved: &[&'static str],
+) -> Expansions {
     let config = settings.user_folders.config.as_deref();
     let trusted = settings.project_files.as_ref();
-    let trusted = trusted.map(|project| (root, project.files()));
+    let trusted = trusted.map(|project| (&*scope.root, project.files()));
     let folders = Folder::defaults(config, trusted);
-    Expansions::discover(&folders, reserved)
+    Expansions::discover(&scope.guard(), &folders, reserved)
 }
 
 /// A snapshot of what the folder holds: its instructions, without files.
-fn snapshot_of_folder(root: &Path, folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
+fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> SnapshotFile {
+    let Scope { folder, root, .. } = scope;
     let mut file = SnapshotFile::empty(now);
     file.working_directory = Some(folder.to_string_lossy().into());
-    let instructions = workspace::read_instructions(root, folder, settings.user_folders.config.as_deref());
+    let instructions =
+        workspace::read_instructions(&scope.guard(), root, folder, settings.user_folders.config.as_deref());
     file.system = SystemEntry {
         append: settings.config.append_system_prompt.as_deref().map(Text::new),
         edit_blocks: settings.config.edit_blocks.unwrap_or(false),
@@ -174,8 +182,8 @@ fn snapshot_of_folder(root: &Path, folder: &Path, settings: &Settings, now: Time
 }
 
 /// Adds the list of all files.
-fn add_file_list(file: &mut SnapshotFile, root: &Path) {
-    let tree = workspace::list_files(root, workspace::TREE_LIMIT);
+fn add_file_list(file: &mut SnapshotFile, scope: &Scope) {
+    let tree = workspace::list_files(&scope.guard(), &scope.root, workspace::TREE_LIMIT);
     let skipped = tree.skipped.iter();
     file.unavailable.extend(skipped.map(|skipped| {
         unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
@@ -198,42 +206,65 @@ fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> Un
     UnavailableEntry { key, reason: reason.to_string(), code: Some(code) }
 }
 
-/// Adds a file that was named: shows text, attaches an image, and lists anything else with the
-/// reason why it is left out. Does nothing if the file is there already. It is named relative to
-/// `folder`, and shown relative to `root`.
-pub(super) fn add_file(file: &mut SnapshotFile, root: &Path, folder: &Path, path: &Path) {
-    let shown = workspace::display_path(root, &folder.join(path));
+/// Adds a file that the user named relative to the scope's folder, or anywhere.
+pub(super) fn add_named_file(file: &mut SnapshotFile, scope: &Scope, path: &Path) {
+    let place = scope.folder.join(path);
+    let guard = scope.guard();
+    add_file(file, &scope.root, &place, || guard.open_named_by_user(&place));
+}
+
+/// Adds a file: shows text, attaches an image, and lists anything else with the reason why it is
+/// left out. Does nothing if the file is there already. What is shown comes from the file that
+/// `open` has judged, not from whatever has its name a moment later.
+fn add_file(
+    file: &mut SnapshotFile,
+    root: &Path,
+    path: &Path,
+    open: impl FnOnce() -> Result<RegularFile, UnreadableReason>,
+) {
+    let shown = workspace::display_path(root, path);
     if file.files.iter().any(|entry| entry.path == shown) {
         return;
     }
-    let path = folder.join(path);
+    let opened = match open() {
+        Ok(opened) => Ok(opened),
+        Err(reason) => match ScopeError::of_refused(reason, &path.to_string_lossy()) {
+            Ok(refused) => return add_refused_file(file, &shown, &refused.to_string()),
+            Err(reason) => Err(reason),
+        },
+    };
     // Named on purpose, so it no longer matters why the walk skipped it.
     file.unavailable.retain(|entry| entry.key != format!("file:{shown}"));
-    let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {
-        Ok(text) => {
+    let mut entry = empty_file_entry(shown);
+    match opened.as_ref().map(|opened| (opened, workspace::read_open_text(opened, workspace::TEXT_LIMIT))) {
+        Ok((opened, Ok(text))) => {
             if let Some(cut) = &text.truncation {
                 let reason =
                     format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
-                let key = format!("file:{shown} (the rest)");
+                let key = format!("file:{} (the rest)", entry.path);
                 file.unavailable.push(unavailable(key, &reason, UnavailableCode::Truncated));
             }
-            (Some(Text::new(text.text)), None)
+            (entry.content, entry.last_refresh_ms) = (Some(Text::new(text.text)), modified_ms(opened));
         }
-        Err(unreadable) => match workspace::read_image(&path) {
+        Ok((opened, Err(unreadable))) => match workspace::read_open_image(opened, path) {
             Ok(image) => {
-                file.images.push(image_entry(image, Some(&shown)));
+                file.images.push(image_entry(image, Some(&entry.path)));
                 return;
             }
-            Err(workspace::ImageFileError::Refused { error, .. }) => (None, Some(error.to_string())),
-            Err(_) => (None, Some(unreadable.reason.model_text())),
+            Err(workspace::ImageFileError::Refused { error, .. }) => {
+                (entry.reason, entry.last_refresh_ms) = (Some(error.to_string()), modified_ms(opened));
+            }
+            Err(_) => {
+                (entry.reason, entry.last_refresh_ms) = (Some(unreadable.model_text()), modified_ms(opened));
+            }
         },
-    };
-    let entry = FileEntry { last_refresh_ms: modified_ms(&path), content, reason, ..empty_file_entry(shown) };
+        Err(reason) => entry.reason = Some(reason.model_text()),
+    }
     file.files.push(entry);
 }
 
 /// Lists a file that must not be read, with the reason.
-pub(crate) fn add_refused_file(file: &mut SnapshotFile, path: &str, reason: &str) {
+fn add_refused_file(file: &mut SnapshotFile, path: &str, reason: &str) {
     if !file.files.iter().any(|entry| entry.path == path) {
         file.files.push(FileEntry {
             reason: Some(reason.to_owned()),
@@ -258,8 +289,8 @@ fn empty_file_entry(path: String) -> FileEntry {
     }
 }
 
-fn modified_ms(path: &Path) -> i64 {
-    let modified = std::fs::metadata(path).and_then(|data| data.modified()).ok();
+fn modified_ms(file: &RegularFile) -> i64 {
+    let modified = file.metadata.modified().ok();
     let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }

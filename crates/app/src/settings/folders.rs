@@ -43,11 +43,17 @@ impl UserFolders {
         self.data.as_ref().map(|data| data.join("sessions"))
     }
 
-    /// The files of the config folder that no tool may read: keys and permissions.
+    /// Our own files, which never become context: keys, permissions, settings and sessions. The
+    /// files with keys and permissions are named one by one, so that they are known by any name.
     pub fn private_files(&self) -> Vec<PathBuf> {
-        let names = ["config.toml", "keys.toml", "allowed", "trusted"];
-        self.config.iter().flat_map(|folder| names.map(|name| folder.join(name))).collect()
+        let files = self.config.iter().flat_map(|folder| secret_files(folder));
+        files.chain([&self.config, &self.state, &self.data].into_iter().flatten().cloned()).collect()
     }
+}
+
+/// The files with keys and permissions in a config folder.
+pub(super) fn secret_files(config: &Path) -> [PathBuf; 4] {
+    ["config.toml", "keys.toml", "allowed", "trusted"].map(|name| config.join(name))
 }
 
 /// Our own variable names the folder itself; else it is `hardpan` in the usual place.

@@ -1,13 +1,16 @@
 //! The providers' keys: from the environment, else from `keys.toml`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use hardpan_files::{RegularFile, UnreadableReason};
 use hardpan_models::ProviderProfile;
 use hardpan_providers::ApiKey;
 
-use super::{Settings, SettingsError, read_optional};
+use super::{Settings, SettingsError};
+
+/// The largest file of keys, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 impl Settings {
     /// The provider's key: from the environment, else from `keys.toml` in the config folder.
@@ -30,8 +33,13 @@ impl Settings {
         let Some(path) = self.user_folders.config.as_ref().map(|folder| folder.join("keys.toml")) else {
             return Ok(BTreeMap::new());
         };
-        let Some(text) = read_optional(&path)? else { return Ok(BTreeMap::new()) };
-        check_private(&path)?;
+        let file = match RegularFile::open(&path) {
+            Err(UnreadableReason::Missing) => return Ok(BTreeMap::new()),
+            file => file.map_err(|reason| unreadable(&path, reason))?,
+        };
+        check_private(&file, &path)?;
+        let text = file.read_all(MAX_BYTES).map_err(|reason| unreadable(&path, reason))?;
+        let text = String::from_utf8(text).map_err(|_| SettingsError::InvalidKeys { path: path.clone() })?;
         // The parser's own message would quote the line, and with it a key.
         toml::from_str(&text).map_err(|_| SettingsError::InvalidKeys { path })
     }
@@ -53,15 +61,16 @@ impl Settings {
     }
 }
 
+fn unreadable(path: &Path, reason: UnreadableReason) -> SettingsError {
+    SettingsError::Unreadable { path: path.to_owned(), source: reason.into() }
+}
+
 /// Fails if others than the owner can read the file with the keys.
-fn check_private(path: &Path) -> Result<(), SettingsError> {
+fn check_private(file: &RegularFile, path: &Path) -> Result<(), SettingsError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path)
-            .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?
-            .permissions()
-            .mode();
+        let mode = file.metadata.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(SettingsError::KeysNotPrivate { path: path.to_owned() });
         }

@@ -2,13 +2,13 @@
 //! compared with what the user trusted is also what is used: nothing is read a second time.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_prompt::{Hash, HashChain};
-use hardpan_workspace::{UnreadableReason, open_regular_file};
+use hardpan_workspace::{FileGuard, OpenFolder, RegularFile, UnreadableReason, folder_names};
 use serde::{Deserialize, Serialize};
 
 /// The folders of a project that steer Hardpan, relative to its root.
@@ -50,15 +50,17 @@ pub enum ProjectFilesError {
 }
 
 impl ProjectFiles {
-    /// Reads the files of the project at `root`. A link that leads out of the project, a pipe or a
-    /// device is left out: Hardpan uses none of them.
-    pub fn read(root: &Path) -> Result<Self, ProjectFilesError> {
+    /// Reads the files of the project at `root`. A link that leads out of the project, a pipe, a
+    /// device or one of our own files (`hidden`) is left out: Hardpan uses none of them.
+    pub fn read(root: &Path, hidden: &[PathBuf]) -> Result<Self, ProjectFilesError> {
         let unreadable = |source: io::Error| ProjectFilesError::Unreadable {
             path: root.to_owned(),
             reason: source.into(),
         };
-        let real_root = root.canonicalize().map_err(unreadable)?;
-        let mut reader = ProjectReader { root, real_root, bytes: 0, files: BTreeMap::new() };
+        let held = Arc::new(OpenFolder::open(root).map_err(unreadable)?);
+        let real_root = held.path().to_owned();
+        let guard = FileGuard::new(Some(held), &[], hidden);
+        let mut reader = ProjectReader { guard, real_root, bytes: 0, files: BTreeMap::new() };
         for folder in FOLDERS {
             reader.add(Path::new(folder), 0).map_err(|fault| match fault {
                 Fault::TooMuch => ProjectFilesError::TooMuch { folder: root.join(folder) },
@@ -99,55 +101,60 @@ enum Fault {
     Unreadable(PathBuf, UnreadableReason),
 }
 
-struct ProjectReader<'a> {
-    root: &'a Path,
+struct ProjectReader {
+    guard: FileGuard,
     real_root: PathBuf,
     bytes: u64,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-impl ProjectReader<'_> {
+impl ProjectReader {
     /// Adds a file, or everything below a folder. What does not exist is no fault.
     fn add(&mut self, path: &Path, depth: usize) -> Result<(), Fault> {
-        let place = self.root.join(path);
-        let Ok(real) = place.canonicalize() else { return Ok(()) };
-        if !real.starts_with(&self.real_root) {
-            return Ok(());
-        }
-        // Opened by its real path: a link that takes its place in between leads nowhere else.
-        match open_regular_file(&real) {
-            Ok((file, _)) => self.add_content(path, &real, file),
-            Err(UnreadableReason::Directory) => self.add_folder(path, &real, depth),
-            Err(UnreadableReason::Special(_) | UnreadableReason::Missing) => Ok(()),
+        let place = self.real_root.join(path);
+        match self.guard.open(&place) {
+            Ok(file) => self.add_content(path, &place, file),
+            Err(UnreadableReason::Directory) => match self.guard.open_folder(&place) {
+                Ok(folder) => self.add_folder(path, &place, &folder, depth),
+                Err(UnreadableReason::Private | UnreadableReason::Outside) => Ok(()),
+                Err(reason) => Err(Fault::Unreadable(place, reason)),
+            },
+            Err(
+                UnreadableReason::Special(_)
+                | UnreadableReason::Missing
+                | UnreadableReason::Private
+                | UnreadableReason::Outside,
+            ) => Ok(()),
+            // A loop of links.
+            Err(UnreadableReason::Io(_)) if place.canonicalize().is_err() => Ok(()),
             Err(reason) => Err(Fault::Unreadable(place, reason)),
         }
     }
 
-    fn add_content(&mut self, path: &Path, real: &Path, file: fs::File) -> Result<(), Fault> {
-        let mut content = Vec::new();
-        file.take(MAX_BYTES - self.bytes + 1)
-            .read_to_end(&mut content)
-            .map_err(|error| Fault::Unreadable(real.to_owned(), error.into()))?;
+    fn add_content(&mut self, path: &Path, place: &Path, file: RegularFile) -> Result<(), Fault> {
+        let content = file.read_all(MAX_BYTES - self.bytes).map_err(|reason| match reason {
+            UnreadableReason::TooLarge { .. } => Fault::TooMuch,
+            reason => Fault::Unreadable(place.to_owned(), reason),
+        })?;
         self.bytes += content.len() as u64;
-        if self.bytes > MAX_BYTES || self.files.len() == MAX_FILES {
+        if self.files.len() == MAX_FILES {
             return Err(Fault::TooMuch);
         }
         self.files.insert(path.to_owned(), content);
         Ok(())
     }
 
-    fn add_folder(&mut self, path: &Path, real: &Path, depth: usize) -> Result<(), Fault> {
+    fn add_folder(&mut self, path: &Path, place: &Path, folder: &File, depth: usize) -> Result<(), Fault> {
         // Links can lead in circles.
         if depth == MAX_DEPTH {
             return Err(Fault::TooMuch);
         }
-        let unreadable = |error: io::Error| Fault::Unreadable(real.to_owned(), error.into());
-        for (at, entry) in fs::read_dir(real).map_err(unreadable)?.enumerate() {
+        let unreadable = |error: io::Error| Fault::Unreadable(place.to_owned(), error.into());
+        for (at, (name, _)) in folder_names(folder).map_err(unreadable)?.enumerate() {
             if at == MAX_FILES {
                 return Err(Fault::TooMuch);
             }
-            let entry = entry.map_err(unreadable)?;
-            self.add(&path.join(entry.file_name()), depth + 1)?;
+            self.add(&path.join(name), depth + 1)?;
         }
         Ok(())
     }
@@ -195,6 +202,7 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use tempfile::tempdir;
@@ -216,7 +224,7 @@ mod tests {
         symlink("../docs/shared.md", root.join(".hardpan/shared.md")).unwrap();
         symlink(&outside, root.join(".hardpan/models.json")).unwrap();
         symlink("/dev/zero", root.join(".hardpan/zero")).unwrap();
-        let read = ProjectFiles::read(&root).unwrap();
+        let read = ProjectFiles::read(&root, &[]).unwrap();
         let names: Vec<&str> = read.files().keys().filter_map(|path| path.to_str()).collect();
         let expected = [
             ".agents/skills/b/run.sh",
@@ -230,9 +238,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<ProjectFiles>(&stored).unwrap(), read);
         for (path, content) in [(".hardpan/config.toml", "x"), ("docs/shared.md", "y"), (".hardpan/new", "")]
         {
-            let before = ProjectFiles::read(&root).unwrap().hash();
+            let before = ProjectFiles::read(&root, &[]).unwrap().hash();
             fs::write(root.join(path), content).unwrap();
-            assert_ne!(ProjectFiles::read(&root).unwrap().hash(), before, "{path}");
+            assert_ne!(ProjectFiles::read(&root, &[]).unwrap().hash(), before, "{path}");
         }
     }
 
@@ -241,6 +249,6 @@ mod tests {
         let root = tempdir().unwrap();
         fs::create_dir(root.path().join(".hardpan")).unwrap();
         symlink(".", root.path().join(".hardpan/again")).unwrap();
-        assert!(matches!(ProjectFiles::read(root.path()), Err(ProjectFilesError::TooMuch { .. })));
+        assert!(matches!(ProjectFiles::read(root.path(), &[]), Err(ProjectFilesError::TooMuch { .. })));
     }
 }

@@ -3,13 +3,16 @@
 //! changes.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use hardpan_files::{create_private_folder, read_small_text, write_private_file};
 use similar::TextDiff;
 
 use super::project_files::ProjectFiles;
 use super::{SettingsError, UserFolders, read_optional};
+
+/// The largest stored content, in bytes: as much as can be trusted, escaped.
+const MAX_STORED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The list of trusted projects, a line each: the hash of their files, a tab, their path. A line of
 /// an earlier version is a path alone.
@@ -90,7 +93,7 @@ impl TrustReview {
     /// Reads the project's files, and compares them with what the user trusted.
     pub fn read(root: &Path, folders: &UserFolders) -> Result<Self, SettingsError> {
         let name = canonical(root)?;
-        let current = ProjectFiles::read(root)?;
+        let current = ProjectFiles::read(root, &folders.private_files())?;
         let list = read_optional(&trust_file(folders)?)?.unwrap_or_default();
         let line = list.lines().map(TrustLine::parse).find(|line| line.name == name);
         let now = current.hash().to_string();
@@ -152,7 +155,7 @@ pub fn remove_trust(root: &Path, folders: &UserFolders) -> Result<String, Settin
 }
 
 fn stored_content(folders: &UserFolders, hash: &str) -> Option<ProjectFiles> {
-    let json = read_optional(&content_file(folders, hash)?).ok()??;
+    let json = read_small_text(&content_file(folders, hash)?, MAX_STORED_BYTES).ok()?;
     let files: ProjectFiles = serde_json::from_str(&json).ok()?;
     (files.hash().to_string() == hash).then_some(files)
 }
@@ -170,12 +173,10 @@ fn write_list(name: &str, hash: Option<&str>, folders: &UserFolders) -> Result<(
 /// Written beside it and renamed, so that a crash leaves the old file and never half of one.
 fn write_file(file: &Path, content: &[u8]) -> Result<(), SettingsError> {
     let folder = file.parent().ok_or(SettingsError::NoConfigFolder)?;
-    fs::create_dir_all(folder)
+    create_private_folder(folder)
         .map_err(|source| SettingsError::FolderNotCreated { path: folder.to_owned(), source })?;
-    let beside = file.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&beside, content)
-        .map_err(|source| SettingsError::Unwritable { path: beside.clone(), source })?;
-    fs::rename(&beside, file).map_err(|source| SettingsError::Unwritable { path: file.to_owned(), source })
+    write_private_file(file, content)
+        .map_err(|source| SettingsError::Unwritable { path: file.to_owned(), source })
 }
 
 fn file_diff(path: &Path, before: &ProjectFiles, now: &ProjectFiles) -> String {

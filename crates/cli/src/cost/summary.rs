@@ -6,6 +6,7 @@ use std::path::Path;
 use hardpan_agent::session_ledger;
 use hardpan_economy::Ledger;
 use hardpan_economy::ledger::Totals;
+use hardpan_files::{RegularFile, read_lines};
 use hardpan_session::{Entry, Record, Session, SessionError, SessionSummary};
 
 /// The costs of a set of sessions.
@@ -74,10 +75,11 @@ fn own_entries<'a>(session: &'a Session, known: &BTreeSet<&str>) -> &'a [Entry] 
 /// fork is read in full, since it refers to one of them.
 pub fn read_bills(path: &Path) -> Result<Session, SessionError> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| SessionError::Io { name: name.clone(), error })?;
+    let read = RegularFile::open(path).and_then(|mut file| read_lines(&mut file));
+    let lines = read.map_err(|reason| SessionError::Io { name: name.clone(), error: reason.into() })?;
     let skipped: [&[u8]; 3] = [br#"{"type":"message""#, br#"{"type":"memory""#, br#"{"type":"partial""#];
     let kept = |line: &&[u8]| !skipped.iter().any(|start| line.starts_with(start));
-    let bytes = hardpan_session::lines(&bytes).filter(kept).collect::<Vec<_>>().concat();
+    let bytes = hardpan_session::lines(&lines.bytes).filter(kept).collect::<Vec<_>>().concat();
     let session = Session::parse(&name, &bytes)?;
     if session.header.extra.contains_key("forked_from") { Session::open(path) } else { Ok(session) }
 }

@@ -31,7 +31,7 @@ impl LogFile {
 
     fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            hardpan_files::create_private_folder(folder)?;
         }
         let file = open_private(path)?;
         // Above the limit, the next line would not cross it.

@@ -15,6 +15,7 @@ const TARGETS: [&str; 15] = [
     "hardpan_audit",
     "hardpan_context",
     "hardpan_economy",
+    "hardpan_files",
     "hardpan_grammars",
     "hardpan_models",
     "hardpan_prompt",

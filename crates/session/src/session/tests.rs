@@ -146,7 +146,7 @@ fn a_file_is_opened_by_its_path_and_a_folder_is_not() {
     fs::write(&path, format!("{HEADER}\n{}", message("a", None))).unwrap();
     assert_eq!(ids(&Session::open(&path).unwrap()), ["a"]);
     let error = Session::open(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("it is not a regular file"), "{error}");
+    assert!(error.ends_with("it is a folder: name a file in it"), "{error}");
 }
 
 #[test]

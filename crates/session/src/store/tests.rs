@@ -127,7 +127,7 @@ fn the_session_last_written_to_comes_first() {
     let elsewhere = stored.add("/other", "d", &[message_entry("u", None, "d")]);
     for (at, path) in [(3, &paths[0]), (1, &paths[1]), (2, &paths[2]), (4, &elsewhere)] {
         let when = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at);
-        File::options().append(true).open(path).unwrap().set_modified(when).unwrap();
+        fs::File::options().append(true).open(path).unwrap().set_modified(when).unwrap();
     }
     assert_eq!(ids(&stored.store.list(Some(Path::new(CWD)))), ["a", "c", "b"]);
     assert_eq!(ids(&stored.store.list(None)), ["d", "a", "c", "b"]);

@@ -6,13 +6,12 @@ use std::path::Path;
 use hardpan_context::knowledge::{
     FileObservation, LineRanges, ObservationKind, OutputPiece, ShownLines, WorkingFolder, output_of_command,
 };
-use hardpan_workspace::{open_regular_file, read_text};
+use hardpan_workspace::read_open_text;
 use tokio::task::spawn_blocking;
 
 use super::output::CommandOutput;
 use crate::Scope;
 use crate::read::MAX_READ_BYTES;
-use crate::scope::open_path;
 
 /// What the model has seen of files in the output of a successful command. Nothing, unless the
 /// output is what the files hold now.
@@ -91,11 +90,8 @@ fn compare(
 /// The whole text of a file that the model may read.
 fn read_file(lines: &ShownLines, scope: &Scope) -> Option<PrintedFile> {
     let place = scope.resolve_for_read(&lines.path).ok()?;
-    let (file, _) = open_regular_file(&place).ok()?;
-    if !scope.resolved().may_read_open(&file, &place) {
-        return None;
-    }
-    let read = read_text(&open_path(&file, &place), MAX_READ_BYTES).ok()?;
+    let file = scope.guard().open(&place).ok()?;
+    let read = read_open_text(&file, MAX_READ_BYTES).ok()?;
     let shown = LineRanges::default();
     read.truncation.is_none().then(|| PrintedFile {
         workspace_path: scope.workspace_path(&place),

@@ -185,7 +185,7 @@ fn apply_carriage_returns(line: &str) -> Cow<'_, str> {
 /// Creates `output-N.txt` in the folder with the first free number, readable by its owner only.
 fn create_output_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     use std::os::unix::fs::OpenOptionsExt;
-    std::fs::create_dir_all(folder)?;
+    hardpan_files::create_private_folder(folder)?;
     let mut number = 1;
     loop {
         let path = folder.join(format!("output-{number}.txt"));

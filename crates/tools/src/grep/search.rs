@@ -8,11 +8,10 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
-use hardpan_workspace::{UnreadableReason, open_regular_file};
+use hardpan_files::{FileGuard, UnreadableReason};
 
 use crate::blocking::{CancelFlag, CancellableReader};
 use crate::limits::{MAX_ANSWER_BYTES, excerpt_around};
-use crate::scope::ResolvedScope;
 
 /// The most bytes that are shown of one line.
 const MAX_LINE_BYTES: usize = 500;
@@ -26,7 +25,7 @@ pub(super) struct FileSearcher<'a> {
     /// whether there are more.
     pub limit: usize,
     pub context: usize,
-    pub resolved: &'a ResolvedScope,
+    pub guard: &'a FileGuard,
     pub cancel: &'a CancelFlag,
 }
 
@@ -76,12 +75,12 @@ impl FileSearcher<'_> {
             .build()
     }
 
-    /// Searches one file, after checking once more that the opened file is in scope.
+    /// Searches one file. Opening it checks once more that it is in scope.
     pub fn search_file(&self, searcher: &mut Searcher, path: &Path) -> SearchedFile {
-        let file = match open_regular_file(path) {
-            Ok((file, _)) if self.resolved.may_read_open(&file, path) => file,
+        let file = match self.guard.open(path) {
+            Ok(file) => file.file,
             Err(UnreadableReason::Missing) => return SearchedFile::Nothing,
-            _ => return SearchedFile::Unreadable,
+            Err(_) => return SearchedFile::Unreadable,
         };
         let mut lines =
             MatchCollector { search: self, lines: Vec::new(), matches: 0, bytes: 0, is_binary: false };

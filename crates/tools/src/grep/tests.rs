@@ -162,9 +162,9 @@ fn a_line_without_an_end_is_given_up() {
 
 /// What `file` makes of a path, with bounds and a pattern of its own.
 fn found(project: &TestWorkspace, path: &Path, cancel: &CancelFlag) -> SearchedFile {
-    let resolved = project.scope.resolved();
+    let guard = project.scope.guard();
     let matcher = RegexMatcher::new("s").unwrap();
-    let search = FileSearcher { matcher, limit: 9, context: 0, resolved: &resolved, cancel };
+    let search = FileSearcher { matcher, limit: 9, context: 0, guard: &guard, cancel };
     search.search_file(&mut search.build_searcher(), path)
 }
 

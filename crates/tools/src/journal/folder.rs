@@ -1,11 +1,14 @@
 //! [`JournalFolder`]: the files of a journal: the list of changes, and former contents by hash.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hardpan_files::{RegularFile, UnreadableReason, create_private_folder, read_lines, read_small_file};
 use hardpan_prompt::Hash;
+
+use crate::anchored_file::SIZE_LIMIT;
 
 use super::{JournalEntry, JournalError};
 
@@ -22,18 +25,22 @@ impl JournalFolder {
     /// All entries of the list; lines that cannot be read are left out.
     pub fn read_entries(&self) -> Result<Vec<JournalEntry>, JournalError> {
         let read = || -> io::Result<Vec<JournalEntry>> {
-            let mut list = match OpenOptions::new().read(true).append(true).open(self.0.join(LIST)) {
+            let mut options = OpenOptions::new();
+            let path = self.0.join(LIST);
+            let mut list = match RegularFile::open_with(&path, options.read(true).append(true)) {
                 Ok(list) => list,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                Err(error) => return Err(error),
+                Err(UnreadableReason::Missing) => return Ok(Vec::new()),
+                Err(error) => return Err(error.into()),
             };
-            let mut text = String::new();
-            list.read_to_string(&mut text)?;
-            if !text.is_empty() && !text.ends_with('\n') {
+            let lines = read_lines(&mut list)?;
+            let is_cut = lines.left_out.last().is_some_and(|line| !line.has_end)
+                || lines.bytes.last().is_some_and(|last| *last != b'\n');
+            if is_cut {
                 // A crash cut the last line off, before its change happened.
-                list.write_all(b"\n")?;
+                list.file.write_all(b"\n")?;
             }
-            Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+            let lines = lines.bytes.split(|byte| *byte == b'\n');
+            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
         };
         read().map_err(|error| JournalError::Io { path: self.0.clone(), error })
     }
@@ -42,7 +49,7 @@ impl JournalFolder {
     pub fn append(&self, entry: &JournalEntry) -> Result<(), JournalError> {
         let path = self.0.join(LIST);
         let append = || -> io::Result<()> {
-            fs::create_dir_all(&self.0)?;
+            create_private_folder(&self.0)?;
             let mut text = serde_json::to_vec(entry)?;
             text.push(b'\n');
             let mut list = private_file_options().append(true).open(&path)?;
@@ -60,7 +67,7 @@ impl JournalFolder {
             if path.metadata().is_ok_and(|metadata| metadata.len() == bytes.len() as u64) {
                 return Ok(());
             }
-            fs::create_dir_all(&self.0)?;
+            create_private_folder(&self.0)?;
             let temp = temporary_path(&path);
             let mut file = private_file_options().write(true).truncate(true).open(&temp)?;
             file.write_all(bytes)?;
@@ -73,7 +80,8 @@ impl JournalFolder {
     /// Reads a content that was stored.
     pub fn load_content(&self, hash: Hash) -> Result<Vec<u8>, JournalError> {
         let path = self.0.join(hash.to_string());
-        let bytes = fs::read(&path).and_then(|bytes| match Hash::of(&bytes) == hash {
+        let read = read_small_file(&path, SIZE_LIMIT).map_err(io::Error::from);
+        let bytes = read.and_then(|bytes| match Hash::of(&bytes) == hash {
             true => Ok(bytes),
             false => Err(io::Error::other("its content is damaged")),
         });

@@ -36,7 +36,7 @@ fn a_long_list_is_cut_with_a_notice() {
 fn the_first_names_are_shown_whatever_the_order_on_disk() {
     let project = workspace(&[]);
     (0..20_000).for_each(|n| drop(File::create(project.path(&format!("{n:05}"))).unwrap()));
-    let listed = list_names(&project.path(""), 3, &CancelFlag::default()).unwrap();
+    let listed = list_names(&File::open(project.path("")).unwrap(), 3, &CancelFlag::default()).unwrap();
     let names: Vec<&str> = listed.first.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!((names, listed.total), (vec!["00000", "00001", "00002"], 20_000));
     // However many are asked for, an answer has its size: 8,533 lines of 6 bytes.
@@ -62,7 +62,7 @@ fn what_is_no_folder_is_told_with_the_remedy() {
 fn names_that_are_not_unicode_are_shown_as_well_as_can_be() {
     use std::os::unix::ffi::OsStrExt;
     let project = workspace(&[]);
-    let name = std::ffi::OsStr::from_bytes(b"gr\xfcn");
+    let name = OsStr::from_bytes(b"gr\xfcn");
     std::fs::write(project.path("").join(name), "").unwrap();
     assert_eq!(project.text(&Ls, &json!({})), "gr\u{fffd}n");
 }

@@ -137,7 +137,7 @@ fn an_image_comes_back_as_one() {
     png.extend(b"\x08\x02\0\0\0\0\0\0\0");
     project.write("logo.png", &png);
     let outcome = project.call(&Read, &json!({"path": "logo.png"}));
-    let image = read_image(&project.path("logo.png")).unwrap();
+    let image = hardpan_workspace::read_image(&project.path("logo.png")).unwrap();
     assert_eq!(
         outcome,
         ToolOutcome {

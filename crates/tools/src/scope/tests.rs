@@ -233,14 +233,12 @@ fn a_relative_path_is_meant_from_the_folder_and_else_from_the_root() {
 #[cfg(unix)]
 fn an_open_file_is_judged_by_where_it_is() {
     let project = project();
-    let resolved = project.scope.resolved();
-    let secret = File::open(project.outside().join("secret")).unwrap();
-    let own = File::open(project.path("src/a.rs")).unwrap();
-    assert!(resolved.may_read_open(&own, &project.path("src/a.rs")));
-    // What the path says no longer counts.
-    assert!(!resolved.may_read_open(&secret, &project.outside().join("secret")));
-    #[cfg(target_os = "linux")]
-    assert!(!resolved.may_read_open(&secret, &project.path("src/a.rs")));
+    let guard = project.scope.guard();
+    assert!(guard.open(&project.path("src/a.rs")).is_ok());
+    // What the path said when it was judged no longer counts.
+    fs::remove_file(project.path("src/a.rs")).unwrap();
+    project.link("src/a.rs", "../../secret");
+    assert!(matches!(guard.open(&project.path("src/a.rs")), Err(UnreadableReason::Outside)));
 }
 
 proptest! {
@@ -281,7 +279,10 @@ fn what_is_hidden_is_neither_read_nor_written_by_any_name() {
         assert_eq!(project.scope.resolve_for_read(path), hidden);
         assert_eq!(project.scope.resolve_for_write(path), hidden);
     }
-    let open = File::open(project.path("config/hardpan/keys.toml")).unwrap();
-    assert!(!project.scope.resolved().may_read_open(&open, &project.path("link")));
+    fs::hard_link(project.path("config/hardpan/keys.toml"), project.path("hard")).unwrap();
+    for path in ["link", "hard"] {
+        let opened = project.scope.guard().open(&project.path(path));
+        assert!(matches!(opened, Err(UnreadableReason::Private)), "{path}");
+    }
     assert!(project.scope.resolve_for_read("config/hardpan/skills").is_ok());
 }

@@ -18,7 +18,7 @@ fn shop() -> (TestWorkspace, Symbols) {
         ("notes.txt", "nothing\n"),
     ];
     let workspace = workspace(&files);
-    let symbols = Symbols(LiveIndex::new(&workspace.scope.root, None));
+    let symbols = Symbols(LiveIndex::new(workspace.scope.guard(), &workspace.scope.root, None));
     (workspace, symbols)
 }
 

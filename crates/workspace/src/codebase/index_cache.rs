@@ -11,8 +11,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hardpan_files::{read_small_file, write_private_file};
 use hardpan_prompt::Hash;
 use hardpan_symbols::{SymbolIndex, format_id};
+
+/// The largest cache that is used, in bytes: some ten times that of a large codebase.
+const MAX_CACHE_BYTES: u64 = 1024 * 1024 * 1024;
 
 const MAGIC: &str = "hardpan symbols 2\n";
 
@@ -56,7 +60,10 @@ impl IndexCache {
     /// Reads a cache file; an empty cache if it is missing or unusable.
     pub fn read(path: &Path) -> Self {
         let written_ns = modified_ns(path);
-        fs::read(path).ok().and_then(|bytes| IndexCache::parse(&bytes, written_ns)).unwrap_or_default()
+        read_small_file(path, MAX_CACHE_BYTES)
+            .ok()
+            .and_then(|bytes| IndexCache::parse(&bytes, written_ns))
+            .unwrap_or_default()
     }
 
     /// The cache of an index that was just brought up to date, written to `path` if there is one.
@@ -128,10 +135,5 @@ fn write_cache(
     }
     let hash = Hash::of(&bytes);
     bytes.extend(hash.bytes());
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
-    let beside = path.with_extension(std::process::id().to_string());
-    fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
+    write_private_file(path, &bytes)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hardpan_files::FileGuard;
 use hardpan_symbols::SymbolIndex;
 
 use super::index_cache::{self, IndexCache};
@@ -14,6 +15,7 @@ use crate::file_tree::{TREE_LIMIT, list_files};
 /// to date with the files each time.
 #[derive(Debug)]
 pub struct LiveIndex {
+    guard: FileGuard,
     root: PathBuf,
     /// Where the index is stored between runs.
     path: Option<PathBuf>,
@@ -34,9 +36,11 @@ struct Slot {
 pub struct IndexNotReady;
 
 impl LiveIndex {
-    /// The index of the files below `root`, cached in `cache_folder`. Nothing is read yet.
-    pub fn new(root: &Path, cache_folder: Option<&Path>) -> Arc<Self> {
+    /// The index of the files below `root` that the guard lets through, cached in `cache_folder`.
+    /// Nothing is read yet.
+    pub fn new(guard: FileGuard, root: &Path, cache_folder: Option<&Path>) -> Arc<Self> {
         Arc::new(LiveIndex {
+            guard,
             root: root.to_owned(),
             path: cache_folder.map(|folder| index_cache::cache_path(folder, root)),
             slot: Mutex::default(),
@@ -89,9 +93,9 @@ impl LiveIndex {
         let known = slot.cache.take();
         drop(slot);
         let mut loan = Loan { index: self, cache: None };
-        let files = list_files(&self.root, TREE_LIMIT).files;
+        let files = list_files(&self.guard, &self.root, TREE_LIMIT).files;
         let mut progress = |done| progress(done, files.len());
-        let (cache, _) = refresh(&self.root, &files, known, self.path.as_deref(), &mut progress);
+        let (cache, _) = refresh(&self.guard, &self.root, &files, known, self.path.as_deref(), &mut progress);
         use_index(&loan.cache.insert(cache).index)
     }
 
@@ -132,21 +136,25 @@ mod tests {
         let (root, cache) = (folder.path().join("project"), folder.path().join("cache"));
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a.py"), "def one(): ...").unwrap();
-        let index = LiveIndex::new(&root, Some(&cache));
+        let index = LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache));
         assert_eq!(index.with_current(&mut |_, _| (), names), ["one"]);
         fs::write(root.join("a.py"), "def two(): ...").unwrap();
         fs::write(root.join("b.py"), "def three(): ...").unwrap();
         assert_eq!(index.with_current(&mut |_, _| (), names), ["two", "three"]);
         fs::remove_file(root.join("a.py")).unwrap();
         assert_eq!(index.with_current_within(Duration::from_secs(60), names), Ok(vec!["three".into()]));
-        assert_eq!(LiveIndex::new(&root, Some(&cache)).with_current(&mut |_, _| (), names), ["three"]);
+        assert_eq!(
+            LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache))
+                .with_current(&mut |_, _| (), names),
+            ["three"]
+        );
     }
 
     #[test]
     fn waiting_for_an_index_that_is_in_use_has_a_limit() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.py"), "def one(): ...").unwrap();
-        let index = LiveIndex::new(folder.path(), None);
+        let index = LiveIndex::new(FileGuard::for_folder(folder.path()), folder.path(), None);
         let (begun, has_begun) = mpsc::channel();
         let (finish, may_finish) = mpsc::channel::<()>();
         let other = index.clone();
@@ -167,7 +175,7 @@ mod tests {
     fn an_index_survives_a_user_that_panics() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.py"), "def one(): ...").unwrap();
-        let index = LiveIndex::new(folder.path(), None);
+        let index = LiveIndex::new(FileGuard::for_folder(folder.path()), folder.path(), None);
         let other = index.clone();
         let panicking =
             std::thread::spawn(move || other.with_current(&mut |_, _| (), |_| panic!("on purpose")));

@@ -31,7 +31,13 @@ impl TestFolder {
     }
 
     fn open(&self) -> (usize, String) {
-        let codebase = index_codebase(self.root.path(), &self.files, Some(self.cache.path()), &mut |_| {});
+        let codebase = index_codebase(
+            &FileGuard::for_folder(self.root.path()),
+            self.root.path(),
+            &self.files,
+            Some(self.cache.path()),
+            &mut |_| {},
+        );
         (codebase.parsed_files, codebase.index.map(&MapRequest::default()).text())
     }
 
@@ -116,7 +122,13 @@ fn few_changes_and_many_give_the_map_of_a_fresh_index() {
         tree.files.pop();
         let (parsed, map) = tree.open();
         assert_eq!(parsed, changed);
-        let fresh = index_codebase(tree.root.path(), &tree.files, None, &mut |_| {});
+        let fresh = index_codebase(
+            &FileGuard::for_folder(tree.root.path()),
+            tree.root.path(),
+            &tree.files,
+            None,
+            &mut |_| {},
+        );
         assert_eq!(map, fresh.index.map(&MapRequest::default()).text());
         assert_eq!(tree.open(), (0, map));
     }

@@ -20,6 +20,11 @@ fn folder_of(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
+fn list_all(root: &Path, limit: usize) -> FileTree {
+    let root = root.parent().unwrap().canonicalize().unwrap().join(root.file_name().unwrap());
+    list_files(&FileGuard::for_folder(&crate::find_project_root(&root)), &root, limit)
+}
+
 fn skipped(path: &str, reason: &str) -> SkippedPath {
     SkippedPath { path: path.into(), reason: reason.into() }
 }
@@ -35,7 +40,7 @@ fn names_are_sorted_by_their_bytes() {
         ("a/b c.txt", ""),
         (".hidden", ""),
     ]);
-    let tree = list_files(folder.path(), TREE_LIMIT);
+    let tree = list_all(folder.path(), TREE_LIMIT);
     assert_eq!(tree.files, [".hidden", "B", "a-b", "a/b", "a/b c.txt", "b", "é"]);
     assert_eq!(tree.skipped, []);
     assert!(!tree.truncated);
@@ -59,7 +64,7 @@ fn git_s_ignore_rules_hold() {
         ("src/main.rs", ""),
     ]);
     let expected = [".gitignore", "keep.log", "src/.gitignore", "src/main.rs", "src/target/y"];
-    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, expected);
+    assert_eq!(list_all(folder.path(), TREE_LIMIT).files, expected);
 }
 
 #[test]
@@ -74,8 +79,8 @@ fn the_rules_above_hold_inside_a_repository_and_not_beyond_it() {
         ("plain/.gitignore", "b.rs"),
         ("plain/b.rs", ""),
     ]);
-    assert_eq!(list_files(&folder.path().join("repo/src"), TREE_LIMIT).files, ["a.rs"]);
-    assert_eq!(list_files(&folder.path().join("plain"), TREE_LIMIT).files, [".gitignore", "a.rs"]);
+    assert_eq!(list_all(&folder.path().join("repo/src"), TREE_LIMIT).files, ["a.rs"]);
+    assert_eq!(list_all(&folder.path().join("plain"), TREE_LIMIT).files, [".gitignore", "a.rs"]);
 }
 
 #[test]
@@ -89,7 +94,7 @@ fn what_real_git_lists_is_listed() {
     let listed = String::from_utf8(git(&["ls-files", "-z", "--others", "--exclude-standard"])).unwrap();
     let mut listed: Vec<&str> = listed.split_terminator('\0').collect();
     listed.sort_unstable();
-    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, listed);
+    assert_eq!(list_all(folder.path(), TREE_LIMIT).files, listed);
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn nested_repositories_are_listed_without_their_git_folders() {
         ("module/.git", "gitdir: ../.git/modules/module"),
         ("module/b", ""),
     ]);
-    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, ["module/b", "sub/a"]);
+    assert_eq!(list_all(folder.path(), TREE_LIMIT).files, ["module/b", "sub/a"]);
 }
 
 #[test]
@@ -110,7 +115,7 @@ fn links_are_listed_and_not_followed() {
     let folder = folder_of(&[("real/a", "")]);
     std::os::unix::fs::symlink(folder.path(), folder.path().join("real/loop")).unwrap();
     std::os::unix::fs::symlink("nowhere", folder.path().join("broken")).unwrap();
-    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, ["broken", "real/a", "real/loop"]);
+    assert_eq!(list_all(folder.path(), TREE_LIMIT).files, ["broken", "real/a", "real/loop"]);
 }
 
 #[test]
@@ -126,10 +131,10 @@ fn names_and_kinds_that_cannot_be_listed_are_named() {
         skipped("pipe", "a named pipe"),
     ];
     // Some file systems take only Unicode.
-    if fs::write(folder.path().join(OsStr::from_bytes(b"z\xff")), "").is_ok() {
+    if fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"z\xff")), "").is_ok() {
         expected.push(skipped("z\u{fffd}", "its name is not Unicode"));
     }
-    let tree = list_files(folder.path(), TREE_LIMIT);
+    let tree = list_all(folder.path(), TREE_LIMIT);
     assert_eq!(tree.files, ["back\\slash"]);
     assert_eq!(tree.skipped, expected);
 }
@@ -137,7 +142,7 @@ fn names_and_kinds_that_cannot_be_listed_are_named() {
 #[test]
 fn a_rule_that_cannot_be_read_is_reported() {
     let folder = folder_of(&[(".gitignore", "a{b\n*.log\n"), ("x.log", ""), ("x", "")]);
-    let tree = list_files(folder.path(), TREE_LIMIT);
+    let tree = list_all(folder.path(), TREE_LIMIT);
     assert_eq!(tree.files, [".gitignore", "x"]);
     assert_eq!(tree.skipped.len(), 1);
     assert_eq!(tree.skipped[0].path, ".gitignore");
@@ -147,9 +152,10 @@ fn a_rule_that_cannot_be_read_is_reported() {
 #[test]
 fn a_root_that_is_missing_or_a_file_is_reported() {
     let folder = folder_of(&[("a", "")]);
-    let tree = list_files(&folder.path().join("a"), TREE_LIMIT);
+    let root = folder.path().canonicalize().unwrap();
+    let tree = list_files(&FileGuard::for_folder(&root), &root.join("a"), TREE_LIMIT);
     assert_eq!((tree.files.len(), tree.skipped), (0, vec![skipped(".", "not a directory")]));
-    let tree = list_files(&folder.path().join("none"), TREE_LIMIT);
+    let tree = list_all(&folder.path().join("none"), TREE_LIMIT);
     assert_eq!(tree.files.len(), 0);
     assert_eq!(tree.skipped.len(), 1);
 }
@@ -157,11 +163,11 @@ fn a_root_that_is_missing_or_a_file_is_reported() {
 #[test]
 fn the_limit_ends_the_list_at_the_same_place_every_time() {
     let folder = folder_of(&[("a/1", ""), ("a/2", ""), ("a-b", ""), ("c", "")]);
-    let tree = list_files(folder.path(), 3);
+    let tree = list_all(folder.path(), 3);
     assert_eq!(tree.files, ["a-b", "a/1", "a/2"]);
     assert!(tree.truncated);
-    assert_eq!(list_files(folder.path(), 3), tree);
-    assert!(!list_files(folder.path(), 4).truncated);
+    assert_eq!(list_all(folder.path(), 3), tree);
+    assert!(!list_all(folder.path(), 4).truncated);
 }
 
 #[test]
@@ -170,8 +176,8 @@ fn the_order_in_which_files_were_made_does_not_matter() {
     let mut reversed = names;
     reversed.reverse();
     assert_eq!(
-        list_files(folder_of(&names).path(), TREE_LIMIT),
-        list_files(folder_of(&reversed).path(), TREE_LIMIT)
+        list_all(folder_of(&names).path(), TREE_LIMIT),
+        list_all(folder_of(&reversed).path(), TREE_LIMIT)
     );
 }
 

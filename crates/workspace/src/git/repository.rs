@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::regular_file::open_regular_file;
+use hardpan_files::RegularFile;
 
 /// The most bytes of a file that holds a path.
 const MAX_PATH_BYTES: u64 = 8 * 1024;
@@ -170,7 +170,7 @@ fn read_path_file(path: &Path) -> Option<String> {
     if path.symlink_metadata().ok()?.is_symlink() {
         return None;
     }
-    let (file, _) = open_regular_file(path).ok()?;
+    let file = RegularFile::open(path).ok()?.file;
     let mut text = String::new();
     file.take(MAX_PATH_BYTES).read_to_string(&mut text).ok()?;
     text.lines().next().map(str::to_owned)

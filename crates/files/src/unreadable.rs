@@ -1,7 +1,5 @@
-//! [`open_regular_file`]: opens a regular file without blocking, or gives the reason why it cannot
-//! be read.
+//! [`UnreadableReason`]: why a file cannot be read, in words for people and for a model.
 
-use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +50,20 @@ pub enum UnreadableReason {
         /// Offset of the first invalid byte, from 0.
         offset: usize,
     },
+    /// It lies outside of what may be read, or a link leads out.
+    #[error("leads outside of the workspace: name the file that it leads to")]
+    Outside,
+    /// It is one of our own files: keys, permissions, settings or sessions.
+    #[error(
+        "is one of Hardpan's own files (keys, permissions, settings, sessions), which never go to a model"
+    )]
+    Private,
+    /// It is longer than what may be read.
+    #[error("has more than {limit} bytes: make it shorter")]
+    TooLarge {
+        /// The most bytes that it may have.
+        limit: u64,
+    },
     /// Anything else the system reports: a loop of links, a name too long, a failing disk.
     #[error("cannot be read: {0}")]
     Io(#[source] io::Error),
@@ -66,6 +78,21 @@ impl From<io::Error> for UnreadableReason {
             ErrorKind::IsADirectory => UnreadableReason::Directory,
             _ => UnreadableReason::Io(error),
         }
+    }
+}
+
+impl From<UnreadableReason> for io::Error {
+    fn from(reason: UnreadableReason) -> Self {
+        let kind = match reason {
+            UnreadableReason::Io(error) => return error,
+            UnreadableReason::Missing => ErrorKind::NotFound,
+            UnreadableReason::Permission => ErrorKind::PermissionDenied,
+            UnreadableReason::Directory => ErrorKind::IsADirectory,
+            UnreadableReason::TooLarge { .. } => ErrorKind::FileTooLarge,
+            UnreadableReason::NotUtf8 { .. } => ErrorKind::InvalidData,
+            _ => ErrorKind::Other,
+        };
+        io::Error::new(kind, format!("it {reason}"))
     }
 }
 
@@ -91,85 +118,15 @@ impl UnreadableReason {
             UnreadableReason::NotUtf16 { offset } => format!(
                 "begins as UTF-16 but is none (byte {offset} is the first wrong one): save it again as UTF-8"
             ),
+            UnreadableReason::Outside => "leads outside of the workspace".into(),
+            UnreadableReason::Private => "holds keys, permissions or sessions, which are not shown".into(),
+            UnreadableReason::TooLarge { limit } => format!("has more than {limit} bytes"),
             UnreadableReason::Io(error) => format!("cannot be read: {error}"),
         }
     }
 
     /// The error for this path.
-    pub(crate) fn for_path(self, path: &Path) -> UnreadableFile {
+    pub fn for_path(self, path: &Path) -> UnreadableFile {
         UnreadableFile { path: path.to_owned(), reason: self }
     }
 }
-
-/// Opens a regular file (through links) for reading. It checks the type before opening, because
-/// opening a pipe waits for its writer and opening a device may do anything; and again after,
-/// because the file may have been replaced.
-pub fn open_regular_file(path: &Path) -> Result<(File, Metadata), UnreadableReason> {
-    require_regular(std::fs::metadata(path)?.file_type())?;
-    let mut options = OpenOptions::new();
-    options.read(true);
-    set_nonblocking(&mut options);
-    let file = options.open(path)?;
-    let metadata = file.metadata()?;
-    require_regular(metadata.file_type())?;
-    Ok((file, metadata))
-}
-
-fn require_regular(kind: FileType) -> Result<(), UnreadableReason> {
-    if kind.is_file() {
-        Ok(())
-    } else if kind.is_dir() {
-        Err(UnreadableReason::Directory)
-    } else {
-        Err(UnreadableReason::Special(special_file_kind(kind)))
-    }
-}
-
-/// What to call a file that is neither regular nor a folder nor a link.
-#[cfg(unix)]
-pub(crate) fn special_file_kind(kind: FileType) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    if kind.is_fifo() {
-        "a named pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn special_file_kind(_: FileType) -> &'static str {
-    "a special file"
-}
-
-// O_NONBLOCK closes the gap between the two checks, and turns files that wait for news (/proc/kmsg)
-// into errors. Its value is part of each system's ABI; on other systems the two checks must do.
-#[cfg(unix)]
-fn set_nonblocking(options: &mut OpenOptions) {
-    use std::os::unix::fs::OpenOptionsExt;
-    let linux = cfg!(all(
-        any(target_os = "linux", target_os = "android"),
-        any(
-            target_arch = "x86_64",
-            target_arch = "x86",
-            target_arch = "aarch64",
-            target_arch = "arm",
-            target_arch = "riscv64"
-        )
-    ));
-    let bsd = cfg!(any(
-        target_vendor = "apple",
-        target_os = "freebsd",
-        target_os = "netbsd",
-        target_os = "openbsd"
-    ));
-    if linux {
-        options.custom_flags(0o4000);
-    } else if bsd {
-        options.custom_flags(0x4);
-    }
-}
-
-#[cfg(not(unix))]
-fn set_nonblocking(_: &mut OpenOptions) {}

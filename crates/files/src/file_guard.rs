@@ -1,0 +1,192 @@
+//! [`FileGuard`]: which files may become context, and the only way to open them.
+
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{OpenFolder, RegularFile, UnreadableReason};
+
+/// The most links that are followed one after the other; Linux follows as many.
+const MAX_LINKS: usize = 40;
+
+/// The files that may become part of a request: those of the workspace and of further folders that
+/// the user made readable, without our own files.
+///
+/// Every path is absolute. A file is opened first and judged then, by its descriptor.
+#[derive(Clone, Debug, Default)]
+pub struct FileGuard {
+    /// `None` if the workspace does not exist.
+    root: Option<Arc<OpenFolder>>,
+    readable: Vec<PathBuf>,
+    /// Links resolved; a path that does not exist yet is there too.
+    hidden: Vec<PathBuf>,
+}
+
+impl FileGuard {
+    /// The guard of a workspace that is held open. Files and folders in `hidden` are refused
+    /// wherever they lie; of a hidden folder and a readable one within each other, the inner one
+    /// counts.
+    pub fn new(root: Option<Arc<OpenFolder>>, readable: &[PathBuf], hidden: &[PathBuf]) -> Self {
+        let resolved = hidden.iter().map(|path| resolve_existing(path));
+        let mut hidden: Vec<PathBuf> = resolved.chain(hidden.iter().cloned()).collect();
+        hidden.sort_unstable();
+        hidden.dedup();
+        let readable = readable.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        FileGuard { root, readable, hidden }
+    }
+
+    /// A guard for all files below a folder.
+    pub fn for_folder(root: &Path) -> Self {
+        FileGuard::new(OpenFolder::open(root).ok().map(Arc::new), &[], &[])
+    }
+
+    /// The workspace's path without links; `None` if it does not exist.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_ref().map(|root| root.path())
+    }
+
+    /// The workspace, held open.
+    pub fn root_folder(&self) -> Option<&Arc<OpenFolder>> {
+        self.root.as_ref()
+    }
+
+    /// Whether a path without links is one of our own files. It says nothing about what is there
+    /// when it is opened.
+    pub fn is_hidden(&self, place: &Path) -> bool {
+        let depth = |folder: &Path| place.starts_with(folder).then(|| folder.components().count());
+        let shown = self.folders().filter_map(depth).max();
+        self.hidden.iter().filter_map(|hidden| depth(hidden)).max() > shown
+    }
+
+    /// Whether a path without links may be read.
+    pub fn may_read(&self, place: &Path) -> bool {
+        !self.is_hidden(place) && self.folders().any(|folder| place.starts_with(folder))
+    }
+
+    /// Opens a file of the workspace or of a readable folder. `place` may go through links, as
+    /// long as they stay in the folder that it begins with.
+    pub fn open(&self, place: &Path) -> Result<RegularFile, UnreadableReason> {
+        let (folder, relative) = self.locate(place)?;
+        self.judge(folder.open_file(&relative)?, place)
+    }
+
+    /// Opens a folder of the workspace or a readable one, to list it.
+    pub fn open_folder(&self, place: &Path) -> Result<File, UnreadableReason> {
+        let (folder, relative) = self.locate(place)?;
+        if self.is_hidden(place) {
+            return Err(UnreadableReason::Private);
+        }
+        folder.open_subfolder(&relative)
+    }
+
+    /// Opens a file that the user named. It may lie anywhere; but one whose path leads through the
+    /// workspace must be there, because others may have put a link in its place, or in that of a
+    /// folder above it. `..` is taken as it reads.
+    pub fn open_named_by_user(&self, place: &Path) -> Result<RegularFile, UnreadableReason> {
+        let mut path = without_dots(place);
+        // From link to link: one outside may lead into the workspace, and one there out again.
+        for _ in 0..MAX_LINKS {
+            match self.first_turn(&path) {
+                Turn::Workspace => return self.open(&path),
+                Turn::Link(target) => path = target,
+                Turn::None => return self.judge(RegularFile::open(&path)?, &path),
+            }
+        }
+        Err(io::Error::from(rustix::io::Errno::LOOP).into())
+    }
+
+    /// Follows a path without `..` from the root of the file system: what it meets first.
+    fn first_turn(&self, path: &Path) -> Turn {
+        let mut names = path.iter();
+        let mut at = PathBuf::new();
+        while let Some(name) = names.next() {
+            at.push(name);
+            if self.folders().any(|folder| at == folder) {
+                return Turn::Workspace;
+            }
+            if let Ok(target) = at.read_link() {
+                let above = at.parent().unwrap_or(Path::new("/"));
+                return Turn::Link(without_dots(&above.join(target).join(names.as_path())));
+            }
+        }
+        Turn::None
+    }
+
+    /// Opens a file that the user keeps in the config folder for the model to read: it may be
+    /// there, but it must not be one of the hidden files under another name.
+    pub fn open_user_file(&self, place: &Path) -> Result<RegularFile, UnreadableReason> {
+        let file = RegularFile::open(place)?;
+        let is_secret = self.hidden.iter().any(|hidden| hidden.is_file() && file.is_named(hidden));
+        if is_secret { Err(UnreadableReason::Private) } else { Ok(file) }
+    }
+
+    /// Refuses an open file that is one of our own, by whatever name it was opened.
+    pub fn judge(&self, file: RegularFile, place: &Path) -> Result<RegularFile, UnreadableReason> {
+        let real = file.real_path().or_else(|| place.canonicalize().ok());
+        let is_hidden = real.is_none_or(|real| self.is_hidden(&real))
+            || file.has_other_names() && self.hidden.iter().any(|hidden| file.is_named(hidden));
+        if is_hidden { Err(UnreadableReason::Private) } else { Ok(file) }
+    }
+
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.root().into_iter().chain(self.readable.iter().map(PathBuf::as_path))
+    }
+
+    /// Our own files and folders below a folder, relative to it.
+    pub fn hidden_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let hidden = self.hidden.iter().filter(|hidden| self.is_hidden(hidden));
+        hidden.filter_map(|hidden| hidden.strip_prefix(folder).ok()).map(Path::to_owned).collect()
+    }
+
+    /// The workspace or the readable folder that a path begins with, held open, and the path below
+    /// it.
+    pub fn locate(&self, place: &Path) -> Result<(Arc<OpenFolder>, PathBuf), UnreadableReason> {
+        let below = |folder: &Path| place.strip_prefix(folder).map(Path::to_owned).ok();
+        if let Some(root) = &self.root
+            && let Some(relative) = below(root.path())
+        {
+            return Ok((root.clone(), relative));
+        }
+        let readable = self.readable.iter().find_map(|folder| Some((folder, below(folder)?)));
+        let Some((folder, relative)) = readable else { return Err(UnreadableReason::Outside) };
+        Ok((Arc::new(OpenFolder::open(folder)?), relative))
+    }
+}
+
+/// The path without links, as far as it exists.
+fn resolve_existing(path: &Path) -> PathBuf {
+    path.ancestors()
+        .find_map(|above| {
+            let rest = path.strip_prefix(above).ok()?;
+            let real = above.canonicalize().ok()?;
+            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+        })
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// What a path meets first.
+enum Turn {
+    /// A folder of the guard.
+    Workspace,
+    /// A link outside of them: where the path goes on.
+    Link(PathBuf),
+    /// Neither.
+    None,
+}
+
+/// The path without `.` and `..`, as it reads.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests;

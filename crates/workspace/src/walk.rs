@@ -1,0 +1,220 @@
+//! [`walk`]: everything below a folder by git's ignore rules, without ever leaving it.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hardpan_files::{FileGuard, OpenFolder, UnreadableReason};
+use ignore::gitignore::Gitignore;
+use rustix::fs::{AtFlags, Dir, FileType};
+
+use crate::ignore_rules::{FolderRules, RuleReader, global_rules, is_ignored};
+use crate::{SkippedPath, find_project_root};
+
+/// One path that a walk found.
+#[derive(Debug)]
+pub struct WalkEntry {
+    /// Absolute path; links in it are those of the folder that was walked.
+    pub path: PathBuf,
+    /// 0 for the folder itself, 1 for what is in it.
+    pub depth: usize,
+    /// What it is. Links are not followed.
+    pub kind: EntryKind,
+    /// Rules of this folder that cannot be used.
+    pub rule_problems: Vec<SkippedPath>,
+}
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device, in words.
+    Special(&'static str),
+}
+
+/// Walks a folder and everything in it that git would not ignore, hidden files included, in the
+/// order of names, the folder itself first. `.git` and our own files are left out.
+///
+/// Every folder is opened below the guard's and without links, so that a folder that is replaced
+/// during the walk leads nowhere. A path that cannot be read is an error among the entries.
+pub fn walk(guard: &FileGuard, folder: &Path) -> Walk {
+    let start = match guard.locate(folder) {
+        Ok((root, relative)) => Walk::new(guard, root, relative, folder),
+        Err(reason) => Err(reason),
+    };
+    start.unwrap_or_else(|reason| Walk {
+        state: None,
+        waiting: vec![Err(SkippedPath::new(folder, io::Error::from(reason).to_string()))],
+    })
+}
+
+/// The iterator of [`walk`].
+pub struct Walk {
+    /// `None` if there is nothing to walk.
+    state: Option<WalkState>,
+    /// What comes before the next name, the last first.
+    waiting: Vec<Result<WalkEntry, SkippedPath>>,
+}
+
+struct WalkState {
+    guard: FileGuard,
+    root: Arc<OpenFolder>,
+    /// Our own files and folders below the root, relative to it.
+    hidden: Vec<PathBuf>,
+    global: Gitignore,
+    /// The rules of the folders above the walked one.
+    above: Vec<FolderRules>,
+    /// The folders on the way to the next name.
+    levels: Vec<Level>,
+}
+
+/// A folder of which some names have been walked.
+struct Level {
+    /// Path relative to the root.
+    folder: PathBuf,
+    names: std::vec::IntoIter<(OsString, EntryKind)>,
+    rules: FolderRules,
+}
+
+impl Walk {
+    fn new(
+        guard: &FileGuard,
+        root: Arc<OpenFolder>,
+        relative: PathBuf,
+        folder: &Path,
+    ) -> Result<Walk, UnreadableReason> {
+        let project = find_project_root(folder);
+        let mut above = Vec::new();
+        let reader = RuleReader { root: &root, guard };
+        // Rules above the folder count only inside a repository: a stray .gitignore in the home
+        // folder must not hide files.
+        if project.join(".git").exists() {
+            for parent in relative.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
+                if root.path().join(parent).starts_with(&project) {
+                    let has_name =
+                        |name: &str| root.path().join(parent).join(name).symlink_metadata().is_ok();
+                    above.push(reader.read_folder(parent, has_name, &mut Vec::new()));
+                }
+            }
+        }
+        let hidden = guard.hidden_below(root.path());
+        let global = global_rules(&project);
+        let mut state = WalkState { guard: guard.clone(), root, hidden, global, above, levels: Vec::new() };
+        let mut entry = state.entry(&relative, EntryKind::Folder);
+        match state.enter(relative, &mut entry) {
+            Ok(()) => Ok(Walk { state: Some(state), waiting: vec![Ok(entry)] }),
+            Err(UnreadableReason::Missing) if entry.path.is_file() => {
+                entry.kind = EntryKind::File;
+                Ok(Walk { state: None, waiting: vec![Ok(entry)] })
+            }
+            Err(reason) => Err(reason),
+        }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<WalkEntry, SkippedPath>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(item) = self.waiting.pop() {
+            return Some(item);
+        }
+        let state = self.state.as_mut()?;
+        loop {
+            let level = state.levels.last_mut()?;
+            let Some((name, kind)) = level.names.next() else {
+                state.levels.pop();
+                continue;
+            };
+            let path = level.folder.join(&name);
+            if name == OsStr::new(".git") || state.hidden.contains(&path) {
+                continue;
+            }
+            let mut entry = state.entry(&path, kind);
+            if state.ignores(&entry) {
+                continue;
+            }
+            if kind == EntryKind::Folder
+                && let Err(reason) = state.enter(path, &mut entry)
+            {
+                let reason = io::Error::from(reason).to_string();
+                self.waiting.push(Err(SkippedPath::new(&entry.path, reason)));
+            }
+            return Some(Ok(entry));
+        }
+    }
+}
+
+impl WalkState {
+    fn entry(&self, relative: &Path, kind: EntryKind) -> WalkEntry {
+        let path = match relative.as_os_str().is_empty() {
+            true => self.root.path().to_owned(),
+            false => self.root.path().join(relative),
+        };
+        WalkEntry { path, depth: self.levels.len(), kind, rule_problems: Vec::new() }
+    }
+
+    fn ignores(&self, entry: &WalkEntry) -> bool {
+        let folders: Vec<&FolderRules> =
+            self.above.iter().chain(self.levels.iter().map(|level| &level.rules)).collect();
+        is_ignored(&folders, &self.global, &entry.path, entry.kind == EntryKind::Folder)
+    }
+
+    /// Reads the names and the rules of a folder, whose entry this is.
+    fn enter(&mut self, folder: PathBuf, entry: &mut WalkEntry) -> Result<(), UnreadableReason> {
+        let names = read_names(&self.root, &folder)?;
+        let has_name =
+            |wanted: &str| names.binary_search_by(|(name, _)| (**name).cmp(OsStr::new(wanted))).is_ok();
+        let reader = RuleReader { root: &self.root, guard: &self.guard };
+        let rules = reader.read_folder(&folder, has_name, &mut entry.rule_problems);
+        self.levels.push(Level { folder, names: names.into_iter(), rules });
+        Ok(())
+    }
+}
+
+/// The names in a folder below the root, sorted, with what they are.
+fn read_names(root: &OpenFolder, folder: &Path) -> Result<Vec<(OsString, EntryKind)>, UnreadableReason> {
+    let mut names: Vec<_> = folder_names(&root.open_real_subfolder(folder)?)?.collect();
+    names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(names)
+}
+
+/// The names in an open folder with what they are, in no order.
+pub fn folder_names(
+    folder: &std::fs::File,
+) -> io::Result<impl Iterator<Item = (OsString, EntryKind)> + use<>> {
+    let shared = folder.try_clone()?;
+    let entries = Dir::read_from(folder)?;
+    Ok(entries.filter_map(move |entry| {
+        let entry = entry.ok()?; // it vanished
+        let name = os_string(entry.file_name());
+        let kind = match entry.file_type() {
+            FileType::Unknown => rustix::fs::statat(&shared, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        (name != "." && name != "..").then(|| (name, entry_kind(kind)))
+    }))
+}
+
+fn os_string(name: &CStr) -> OsString {
+    use std::os::unix::ffi::OsStrExt;
+    OsStr::from_bytes(name.to_bytes()).to_owned()
+}
+
+fn entry_kind(kind: FileType) -> EntryKind {
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Link,
+        FileType::Fifo => EntryKind::Special("a named pipe"),
+        FileType::Socket => EntryKind::Special("a socket"),
+        _ => EntryKind::Special("a device"),
+    }
+}
