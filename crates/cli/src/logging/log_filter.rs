@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 15] = [
+const TARGETS: [&str; 17] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
@@ -20,6 +20,7 @@ const TARGETS: [&str; 15] = [
     "hardpan_models",
     "hardpan_prompt",
     "hardpan_providers",
+    "hardpan_sandbox",
     "hardpan_session",
     "hardpan_simulator",
     "hardpan_symbols",
