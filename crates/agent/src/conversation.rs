@@ -336,7 +336,7 @@ impl Conversation {
     pub fn commit_layout_state(&mut self, assembled: &AssembledPrompt, now: Timestamp) {
         let AssembledPrompt { layout, layout_state, fold, stale_reasoning, .. } = assembled;
         self.stale_reasoning = stale_reasoning.clone();
-        if let Some(Fold { reason, tokens, garbage, price, rent }) = fold {
+        if let Some(Fold { reason, position: _, tokens, garbage, price, rent }) = fold {
             tracing::info!(%layout, %reason, tokens, garbage, price, rent, "fold");
         }
         for (path, hash) in layout.layout().cached_files(layout_state) {

@@ -124,7 +124,8 @@ fn arrange_and_adapt(
     texts: &PromptTexts,
     render_cache: &RenderCache,
 ) -> AssembledPrompt {
-    let assembled = arrange_once(snapshot, layout, target, texts, render_cache);
+    let arrange = |input: &LayoutInput<'_>| layout.layout().arrange(input);
+    let assembled = arrange_once(snapshot, layout, target, texts, render_cache, arrange);
     if !target.model.binding.is_bound() {
         return assembled;
     }
@@ -134,7 +135,9 @@ fn arrange_and_adapt(
     }
     let stale_reasoning = Arc::new(snapshot.stale_reasoning.union(&stale).cloned().collect());
     let without = Snapshot { stale_reasoning, ..snapshot.clone() };
-    arrange_once(&without, layout, target, texts, render_cache)
+    let fold = assembled.fold;
+    let arrange = |input: &LayoutInput<'_>| layout.layout().arrange_without_reasoning(input, fold);
+    arrange_once(&without, layout, target, texts, render_cache, arrange)
 }
 
 /// Lets the layout arrange the prompt, then adapts it to what the model and its provider take.
@@ -144,9 +147,10 @@ fn arrange_once(
     target: &Target,
     texts: &PromptTexts,
     render_cache: &RenderCache,
+    arrange: impl Fn(&LayoutInput<'_>) -> Arrangement,
 ) -> AssembledPrompt {
     let input = LayoutInput { snapshot, target, texts, render_cache };
-    let Arrangement { mut prompt, layout_state, mut measured, fold } = layout.layout().arrange(&input);
+    let Arrangement { mut prompt, layout_state, mut measured, fold } = arrange(&input);
     if !target.model.tools || prompt.tools.is_empty() {
         prompt = without_tools(&prompt, texts);
         measured = None;

@@ -14,7 +14,7 @@ pub enum FoldReason {
     CacheLost,
     /// The window is full, and a fold makes room.
     WindowFull,
-    /// The rent for garbage has reached the price of a fold.
+    /// The rent paid for garbage, and the rent expected, have reached what a fold costs.
     RentPaid,
 }
 
@@ -42,6 +42,8 @@ impl fmt::Display for FoldReason {
 pub struct Fold {
     /// Why the request folds.
     pub reason: FoldReason,
+    /// Blocks before its place, tools counted. They stay as they are, unless the cache is lost.
+    pub position: usize,
     /// Tokens that a fold can rewrite: everything after the system prompt.
     pub tokens: usize,
     /// How many of these tokens it drops.
@@ -62,7 +64,7 @@ pub struct FoldOutlook {
     pub garbage_tokens: usize,
     /// What the fold would cost now; less than nothing if it pays at once.
     pub price: f64,
-    /// The rent paid so far for this garbage. The fold comes when it has reached the price.
+    /// The rent paid so far for this garbage, which has to reach most of the price.
     pub rent: f64,
     /// What each request saves after the fold.
     pub saving: f64,

@@ -138,6 +138,12 @@ pub trait Layout: StateStorage + Send + Sync {
     /// Orders the snapshot into a prompt. Pure: the same input gives the same bytes.
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement;
 
+    /// Orders a snapshot once more, without the reasoning that the first time made stale, and with the
+    /// fold that was due then. What the cache holds before the place of the fold has not changed.
+    fn arrange_without_reasoning(&self, input: &LayoutInput<'_>, _fold: Option<Fold>) -> Arrangement {
+        self.arrange(input)
+    }
+
     /// The name of the tool that the layout declares and fills in by itself, if it has one. No other
     /// tool can have it.
     fn own_tool(&self) -> Option<&'static str> {

@@ -21,6 +21,7 @@ mod shown_copies; // what a prompt shows, and where
 mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
+mod stubs; // what stands for what folds took out
 mod tail; // what changes every turn, at the end of the prompt
 mod tool_changes; // tools that come and go without losing the cache
 mod updates; // which items changed since the model was last told, and how it is told
@@ -39,7 +40,7 @@ use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::ContextImage;
 use crate::texts::fill_template;
-use crate::{FoldOutlook, LayoutState};
+use crate::{Fold, FoldOutlook, FoldReason, LayoutState};
 
 use draft::{BaseChange, Draft, DraftInput};
 pub use state::StrataState;
@@ -57,32 +58,20 @@ const CALL_PREFIX: &str = "context_";
 impl Layout for Strata {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let state = &input.snapshot.layout_state.strata;
-        let mut draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
-        let sites = draft.fold_sites(input);
-        let due = sites.choose_fold(input, &draft.strata.account, draft.cached);
+        let draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
+        let due = draft.fold_sites(input).choose_fold(input, &draft.strata.account, draft.cached);
         // The first request lays BASE where there was none: that is no fold.
-        let due = due.filter(|due| state.has_base || due.fold.garbage > 0);
-        let fold = match due {
-            None => {
-                sites.charge_rent(&mut draft.strata.account);
-                None
-            }
-            Some(due) => {
-                let lays_base = due.position <= sites::head_blocks(&draft.prompt);
-                let folded = draft.fold(input, state, due.position, lays_base);
-                let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
-                // Other tools at the beginning move all places.
-                let fold_site = Some(due.position).filter(|_| !draft.declares_tools_anew(lays_base));
-                draft = DraftInput { fold_site, ..DraftInput::new(input, folded, change) }.run();
-                draft.fold_sites(input).charge_rent(&mut draft.strata.account);
-                Some(due.fold)
-            }
-        };
-        let Draft { prompt, mut strata, measured, garbage, met, .. } = draft;
-        sites::update_account(&mut strata, &prompt, &measured, &garbage, met);
-        let mut layout_state = input.snapshot.layout_state.clone();
-        layout_state.strata = strata;
-        Arrangement { prompt, layout_state, measured: Some(measured), fold }
+        let due = due.filter(|due| state.has_base || due.garbage > 0);
+        finish_arrangement(input, draft, due)
+    }
+
+    fn arrange_without_reasoning(&self, input: &LayoutInput<'_>, fold: Option<Fold>) -> Arrangement {
+        let Some(fold) = fold else { return self.arrange(input) };
+        let state = &input.snapshot.layout_state.strata;
+        let mut draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
+        // What the fold keeps is cached as before: all that is missing comes after its place.
+        draft.cached = if fold.reason == FoldReason::CacheLost { 0 } else { fold.position };
+        finish_arrangement(input, draft, Some(fold))
     }
 
     fn own_tool(&self) -> Option<&'static str> {
@@ -135,6 +124,31 @@ impl Layout for Strata {
         let files = placed.filter(|placed| placed.kind == ItemKind::File);
         files.map(|file| (key_name(&file.key), file.body.hash())).collect()
     }
+}
+
+/// Carries out the fold that is due, if one is, and settles the accounts.
+fn finish_arrangement<'a>(
+    input: &'a LayoutInput<'a>,
+    mut draft: Draft<'a>,
+    due: Option<Fold>,
+) -> Arrangement {
+    match &due {
+        None => draft.fold_sites(input).charge_rent(&mut draft.strata.account),
+        Some(due) => {
+            let lays_base = due.position <= sites::head_blocks(&draft.prompt);
+            let folded = draft.fold(input, &input.snapshot.layout_state.strata, due.position, lays_base);
+            let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
+            // Other tools at the beginning move all places.
+            let fold_site = Some(due.position).filter(|_| !draft.declares_tools_anew(lays_base));
+            draft = DraftInput { fold_site, ..DraftInput::new(input, folded, change) }.run();
+            draft.fold_sites(input).charge_rent(&mut draft.strata.account);
+        }
+    }
+    let Draft { prompt, mut strata, measured, garbage, met, .. } = draft;
+    sites::update_account(&mut strata, &prompt, &measured, &garbage, met);
+    let mut layout_state = input.snapshot.layout_state.clone();
+    layout_state.strata = strata;
+    Arrangement { prompt, layout_state, measured: Some(measured), fold: due }
 }
 
 fn context_tool(input: &LayoutInput<'_>) -> Tool {

@@ -114,7 +114,7 @@ phrases! {
     overview: OverviewPhrases { text }
     inline: InlinePhrases { context, image, directory_map }
     strata: StrataPhrases {
-        tool, item, base_ack, update_diff, update_body, update_closed, stub, paged_out, stub_argument, tail, tail_now, tail_directory, tail_item,
+        tool, item, base_ack, update_diff, update_body, update_closed, stub, stubs, paged_out, stub_argument, tail, tail_now, tail_directory, tail_item,
     }
 }
 

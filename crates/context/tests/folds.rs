@@ -4,7 +4,7 @@
 //!
 //! `HARDPAN_SEED` and `HARDPAN_CASES` choose other sessions, and how many.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_context::knowledge::{FileObservation, LineRanges, ObservationKind};
 use hardpan_context::{
@@ -106,7 +106,9 @@ impl Work {
             let arguments = Json::new(arguments);
             calls.push(ToolCall { id: id.as_str().into(), name: (*name).into(), arguments, result: None });
         }
-        let content = calls.iter().cloned().map(MessagePart::ToolCall).collect();
+        let words = self.rng.one_in(2).then(|| MessagePart::text(format!("words {}", self.next)));
+        let calls_made = calls.iter().cloned().map(MessagePart::ToolCall);
+        let content = words.into_iter().chain(calls_made).collect();
         self.push(MessageBody::Assistant { content, provider: None, model: None, stop_reason: None });
         for (call, (_, name, text, told, observation)) in calls.into_iter().zip(drafts) {
             let id = self.push(MessageBody::ToolResult {
@@ -223,6 +225,11 @@ impl Work {
 struct Reader {
     lines: BTreeMap<(usize, usize), String>,
     outputs: BTreeMap<usize, String>,
+    /// What the model said, in order.
+    words: Vec<String>,
+    /// The results that are still there, and those that a line tells of, by their id.
+    shown: BTreeSet<String>,
+    told_of: BTreeSet<String>,
 }
 
 impl Reader {
@@ -240,6 +247,10 @@ impl Reader {
     fn read(prompt: &Prompt, work: &Work) -> Self {
         let mut reader = Reader::default();
         for block in prompt.blocks() {
+            if let Content::Text(segments) = &*block.content {
+                let text: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+                reader.words.extend(Some(text).filter(|text| text.starts_with("words ")));
+            }
             let Content::Result(result) = &*block.content else { continue };
             let Source::Message(message) = &result.origin.source else { continue };
             let text: String = result
@@ -252,6 +263,7 @@ impl Reader {
                 .map(|segment| segment.text.as_str())
                 .collect();
             let (original, told) = &work.told[&*message.0];
+            reader.shown.insert(message.to_string());
             if let Some(body) = text.strip_prefix("[file:src/") {
                 let (name, body) = body.split_once(".rs as it is now:]\n").expect("a body");
                 let file: usize = name.parse().expect("a file");
@@ -264,8 +276,14 @@ impl Reader {
                 );
             } else if text == *original {
                 reader.learn(told);
+            } else if let Some(copies) = text.strip_prefix("[older copies, each to recall by its id: ") {
+                let is_id = |word: &&str| work.told.contains_key(*word);
+                let ids: Vec<String> = copies.split(' ').filter(is_id).map(str::to_owned).collect();
+                assert!(ids.contains(&message.to_string()) && ids.len() > 1, "{text}");
+                reader.told_of.extend(ids);
             } else {
                 assert!(text.starts_with('[') && text.ends_with(&format!("recall {message}]")), "{text}");
+                reader.told_of.insert(message.to_string());
             }
         }
         reader
@@ -311,11 +329,17 @@ impl Session<'_> {
             assemble(&everything, LayoutName::Strata, self.target, self.texts, &fresh).expect("it works");
         let known = Reader::read(&whole.prompt, &self.work).truth(&self.work);
         let told = Reader::read(&assembled.prompt, &self.work).truth(&self.work);
-        if keep == KeepLevel::Current {
-            assert_eq!(told, known, "the prompt tells as much as if nothing had been taken out");
-        } else if keep == KeepLevel::History {
-            assert_eq!(told.lines, known.lines);
+        if keep <= KeepLevel::Current {
+            assert_eq!(told.lines, known.lines, "the prompt tells as much as if nothing had been taken out");
         }
+        if keep == KeepLevel::Current {
+            assert_eq!(told.outputs, known.outputs);
+        }
+        assert_eq!(told.words, known.words, "what the model said stays, in order");
+        let found: BTreeSet<&String> = told.shown.union(&told.told_of).collect();
+        assert_eq!(found, known.shown.iter().collect(), "whatever went is told of, with its id");
+        let joined = told.told_of.len() - told.told_of.intersection(&told.shown).count();
+        *folds.entry("with their calls".to_owned()).or_default() += usize::from(joined > 0);
         let paged = LayoutName::Strata.layout().paged_out(&assembled.layout_state).len();
         *folds.entry("paged out".to_owned()).or_default() += paged;
 
@@ -398,7 +422,7 @@ fn folds_take_out_only_what_is_told_again() {
             }
         }
     }
-    for kind in ["rent_paid", "rent_paid, partial", "cache_lost", "paged out"] {
+    for kind in ["rent_paid", "rent_paid, partial", "cache_lost", "paged out", "with their calls"] {
         assert!(folds.get(kind).is_some_and(|count| *count >= cases as usize / 3), "{kind}: {folds:?}");
     }
 }

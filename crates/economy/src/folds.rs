@@ -5,23 +5,24 @@
 //! [`read`](FoldPrices::read), and a change rewrites everything after it. *Garbage* is what is
 //! still sent but no longer true; each request pays *rent* for it. A *fold* at a [`FoldSite`] drops
 //! the garbage after it, at the [price](FoldPrices::fold_price) of writing the rest again.
-//! [`RentAccounts`] keep the rent paid so far for each site and fold where it reaches the price:
-//! the ski-rental rule. `docs/economy.md` derives what that costs at worst.
+//! [`RentAccounts`] keep the rent paid so far for each site, and fold where it has reached most of the
+//! price and the rent to come is expected to reach all of it: the ski-rental rule, with a look at how
+//! long the session may still go on. `docs/economy.md` derives what that costs at worst.
 //!
 //! ```
 //! use hardpan_economy::folds::{RentAccounts, FoldPrices, FoldSite};
 //!
 //! let prices = FoldPrices { read: 0.1, write: 1.25 };
-//! let site = FoldSite { position: 3, tokens_after: 10_000, garbage: 4000 };
+//! let site = FoldSite { position: 3, tokens_after: 10_000, garbage: 4000, lost: 0.0 };
 //! let mut accounts = RentAccounts::default();
-//! let mut requests = 0;
-//! while accounts.choose_fold(&prices, &[site]).is_none() {
+//! let mut requests = 60;
+//! while accounts.choose_fold(&prices, &[site], requests).is_none() {
 //!     accounts.charge_rent(&prices, &[site]); // the garbage was sent along once more, for 400
 //!     requests += 1;
 //! }
 //! // 1.25 × 6,000 to write what is left, less 0.1 × 10,000 that reading it all would have cost.
 //! assert_eq!(prices.fold_price(&site), 6500.0);
-//! assert_eq!(requests, 17);
+//! assert_eq!(requests, 60 + 13); // three quarters of that, at 400 a request
 //! ```
 
 use std::collections::BTreeMap;
@@ -31,6 +32,14 @@ use hardpan_prompt::TokenUsage;
 use serde::{Deserialize, Serialize};
 
 use crate::Rates;
+
+/// A fold is due only where so much of its price has been paid as rent. Together with
+/// [`HORIZON_SHARE`] it decides how far the costs can be from the best ones.
+const RENT_SHARE: f64 = 0.75;
+
+/// A session is expected to go on for this share of the requests it has had. Replays of recorded
+/// sessions did best with it.
+pub const HORIZON_SHARE: f64 = 1.0 / 3.0;
 
 /// The prices of a cached prompt, in units of one token of plain input.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,8 +72,14 @@ impl FoldPrices {
     /// site is written instead of all of it being read. Negative if the fold drops so much that it
     /// pays at once.
     pub fn fold_price(&self, site: &FoldSite) -> f64 {
-        let FoldSite { position: _, tokens_after: after, garbage } = *site;
-        self.write * (after as f64 - garbage as f64) - self.read * after as f64
+        let FoldSite { position: _, tokens_after: after, garbage, lost } = *site;
+        self.write * (after as f64 - garbage as f64) - self.read * after as f64 + lost
+    }
+
+    /// The rent that the garbage after `site` is expected to cost in a session that has had so many
+    /// requests.
+    fn expected_rent(&self, site: &FoldSite, requests: usize) -> f64 {
+        self.rent(site) * HORIZON_SHARE * requests as f64
     }
 
     /// The rent that one request pays for the garbage after `site`.
@@ -74,7 +89,7 @@ impl FoldPrices {
 }
 
 /// A position where a fold could begin: the end of a cache entry that can be read now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoldSite {
     /// How much of the prompt comes before the site, in blocks or any other measure that grows
     /// along the prompt. It identifies the site.
@@ -83,6 +98,9 @@ pub struct FoldSite {
     pub tokens_after: usize,
     /// Garbage after the site, in tokens: how much shorter a fold here would make the prompt.
     pub garbage: usize,
+    /// What else a fold here would cost: reasoning that it makes worthless, and that the model has to
+    /// do again.
+    pub lost: f64,
 }
 
 /// The rent paid for the garbage after each site, as far as no fold has used it up.
@@ -105,17 +123,27 @@ impl RentAccounts {
         }
     }
 
-    /// The site where a fold is due: of those whose rent has reached the price, the one furthest
-    /// beyond it; the first of equals. `None`: no fold is due, or there is no garbage.
-    pub fn choose_fold(&self, prices: &FoldPrices, sites: &[FoldSite]) -> Option<FoldSite> {
+    /// The site where a fold is due after so many requests: of those where most of the price has been
+    /// paid as rent, the one where the rent that is expected exceeds the price most; the first of
+    /// equals. `None`: no fold is due, or there is no garbage.
+    pub fn choose_fold(&self, prices: &FoldPrices, sites: &[FoldSite], requests: usize) -> Option<FoldSite> {
         let mut due: Option<(f64, FoldSite)> = None;
         for site in sites.iter().filter(|site| site.garbage > 0) {
-            let beyond = self.rent_paid(site.position) - prices.fold_price(site);
-            if beyond >= 0.0 && due.is_none_or(|(most, _)| beyond > most) {
-                due = Some((beyond, *site));
+            let price = prices.fold_price(site);
+            let gain = prices.expected_rent(site, requests) - price;
+            let is_paid = self.rent_paid(site.position) >= RENT_SHARE * price;
+            if is_paid && gain >= 0.0 && due.is_none_or(|(most, _)| gain > most) {
+                due = Some((gain, *site));
             }
         }
         due.map(|(_, site)| site)
+    }
+
+    /// How much is missing until a fold at `site` is due, after so many requests.
+    pub fn missing(&self, prices: &FoldPrices, site: &FoldSite, requests: usize) -> f64 {
+        let price = prices.fold_price(site);
+        let unpaid = RENT_SHARE * price - self.rent_paid(site.position);
+        unpaid.max(price - prices.expected_rent(site, requests))
     }
 
     /// Records a fold at `position`: everything after it is new, and the rent that paid for the
@@ -151,7 +179,7 @@ mod tests {
     const PRICES: FoldPrices = FoldPrices { read: 0.1, write: 1.25 };
 
     fn site(position: usize, tokens_after: usize, garbage: usize) -> FoldSite {
-        FoldSite { position, tokens_after, garbage }
+        FoldSite { position, tokens_after, garbage, lost: 0.0 }
     }
 
     #[test]
@@ -165,21 +193,28 @@ mod tests {
 
     #[test]
     fn a_lost_cache_is_a_free_fold() {
-        assert_eq!(RentAccounts::default().choose_fold(&PRICES, &[site(0, 0, 1)]), Some(site(0, 0, 1)));
-        assert_eq!(RentAccounts::default().choose_fold(&PRICES, &[site(0, 0, 0)]), None);
+        assert_eq!(RentAccounts::default().choose_fold(&PRICES, &[site(0, 0, 1)], 0), Some(site(0, 0, 1)));
+        assert_eq!(RentAccounts::default().choose_fold(&PRICES, &[site(0, 0, 0)], 0), None);
     }
 
     #[test]
-    fn the_account_that_is_furthest_beyond_its_price_folds() {
+    fn of_the_accounts_that_are_due_the_one_with_the_most_to_gain_folds() {
         let sites = [site(0, 10_000, 1000), site(5, 1200, 900)];
         let mut accounts = RentAccounts::default();
         assert_eq!(PRICES.fold_price(&sites[1]).round(), 255.0);
         for _ in 0..2 {
             accounts.charge_rent(&PRICES, &sites);
-            assert_eq!(accounts.choose_fold(&PRICES, &sites), None);
+            assert_eq!(accounts.choose_fold(&PRICES, &sites, 100), None, "too little rent was paid");
         }
         accounts.charge_rent(&PRICES, &sites);
-        assert_eq!(accounts.choose_fold(&PRICES, &sites), Some(sites[1]));
+        assert_eq!(accounts.choose_fold(&PRICES, &sites, 9), None, "the session may be over soon");
+        assert_eq!(accounts.choose_fold(&PRICES, &sites, 10), Some(sites[1]));
+        assert!(accounts.missing(&PRICES, &sites[1], 9) > 0.0);
+        assert!(accounts.missing(&PRICES, &sites[1], 10) <= 0.0);
+        (0..100).for_each(|_| accounts.charge_rent(&PRICES, &sites));
+        assert_eq!(accounts.choose_fold(&PRICES, &sites, 1000), Some(sites[1]), "of both, it gains more");
+        let lost = FoldSite { lost: 1e6, ..sites[1] };
+        assert_eq!(accounts.choose_fold(&PRICES, &[lost], 1000), None);
     }
 
     #[test]

@@ -257,17 +257,21 @@ impl<'a> ThreadBuilder<'a> {
     }
 
     /// Removes tokens that are no longer billed from the newest units: what was dropped is not
-    /// recorded.
+    /// recorded. Units that occur more than once come last, since all copies of one have its size, also
+    /// those to come.
     fn shrink_newest(&mut self, known: &[usize], mut excess: usize, step: &mut RequestStep) {
-        for &unit in known.iter().rev() {
+        let mut copies: BTreeMap<usize, usize> = BTreeMap::new();
+        known.iter().for_each(|unit| *copies.entry(*unit).or_default() += 1);
+        let (single, repeated): (Vec<usize>, Vec<usize>) =
+            known.iter().rev().copied().partition(|unit| copies[unit] == 1);
+        for unit in single.into_iter().chain(repeated) {
             if excess == 0 {
                 break;
             }
-            let copies = known.iter().filter(|other| **other == unit).count();
-            let less = (excess / copies).min(self.sizes[unit]);
+            let less = (excess / copies[&unit]).min(self.sizes[unit]);
             if less > 0 {
                 self.sizes[unit] -= less;
-                excess -= less * copies;
+                excess -= less * copies[&unit];
                 step.sized.push((unit, self.sizes[unit]));
             }
         }

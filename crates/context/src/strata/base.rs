@@ -1,28 +1,16 @@
-//! [`lay_base`] lays BASE from the current items; [`apply_fold`] carries out a fold;
-//! [`replace_results`] takes out of the conversation what a fold dropped.
+//! [`lay_base`] lays BASE from the current items; [`apply_fold`] carries out a fold.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hardpan_prompt::{
-    Content, Item, ItemCopy, ItemKind, Json, MessageId, Origin, ResultPart, Segment, SharedContent, Text,
-    Volatility,
-};
-use rustc_hash::{FxHashMap, FxHashSet};
+use hardpan_prompt::{Item, ItemKind, MessageId, Text, Volatility};
+use rustc_hash::FxHashSet;
 
 use super::garbage::FoldPlan;
 use super::shown_copies::CopyPlace;
-use super::state::{BaseGroup, BaseItem, ItemUpdate, StrataState, Stub, UpdateForm};
+use super::state::{BaseGroup, BaseItem, ItemUpdate, StrataState, UpdateForm};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
-use crate::texts::fill_template;
-
-/// About how many tokens a stub has: the phrase, a path and an id.
-pub const STUB_TOKENS: usize = 25;
-
-/// Arguments of a call that are longer than this, in bytes, hold a body and go with it; shorter ones
-/// say what the call was about, and stay.
-pub const LONG_ARGUMENTS: usize = hardpan_prompt::ToolCall::LONG_ARGUMENT;
 
 /// Lays BASE from the current bodies of the `live` items, except those that messages of the
 /// conversation show.
@@ -132,104 +120,4 @@ fn kind_order(kind: ItemKind) -> u8 {
         ItemKind::Panel => 6,
         ItemKind::History => 7,
     }
-}
-
-/// What takes the place of a tool result.
-struct Replacement {
-    text: Text,
-    origin: Origin,
-}
-
-/// Replaces the results that folds took out by one line or by the body of the item, and shortens the
-/// calls that led to them.
-pub fn replace_results(input: &LayoutInput<'_>, strata: &StrataState, history: &mut [Arc<ConvertedMessage>]) {
-    let replacements = replacements(input, strata);
-    if replacements.is_empty() {
-        return;
-    }
-    let mut replaced: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
-    for converted in history.iter_mut() {
-        if !converted.ids.iter().any(|id| replacements.contains_key(id)) {
-            continue;
-        }
-        for content in &mut Arc::make_mut(converted).contents {
-            let Some((id, replacement)) =
-                result_message(content).and_then(|message| replacements.get_key_value(message))
-            else {
-                continue;
-            };
-            if let Content::Result(result) = content.edit() {
-                let segment = Segment { text: replacement.text.clone(), origin: replacement.origin.clone() };
-                result.parts = vec![ResultPart::Text(vec![segment])];
-                replaced.insert(result.call_id.clone(), id.0.clone());
-            }
-        }
-    }
-    let is_replaced = |content: &SharedContent| matches!(&**content, Content::Call(call) if replaced.contains_key(&call.id));
-    for converted in history.iter_mut().filter(|converted| converted.contents.iter().any(is_replaced)) {
-        for content in Arc::make_mut(converted).contents.iter_mut().filter(|content| is_replaced(content)) {
-            if let Content::Call(call) = content.edit()
-                && let Some(id) = replaced.get(&call.id)
-            {
-                let phrase = fill_template(&input.texts.phrases.strata.stub_argument, &[("id", id)]);
-                call.arguments = shorten_arguments(&call.arguments, &phrase);
-            }
-        }
-    }
-}
-
-fn replacements<'a>(
-    input: &LayoutInput<'_>,
-    strata: &'a StrataState,
-) -> FxHashMap<&'a MessageId, Replacement> {
-    let phrases = &input.texts.phrases.strata;
-    let stub = |Stub { message, what, tokens, is_paged_out }: &'a Stub| {
-        let tokens = tokens.to_string();
-        let names = [&**what, &*message.0, tokens.as_str()];
-        let phrase = if *is_paged_out { &phrases.paged_out } else { &phrases.stub };
-        let text = input.render_cache.get_or_render("stub", &names, phrase.hash(), || {
-            fill_template(phrase, &[("what", what), ("id", &message.0), ("tokens", &tokens)])
-        });
-        (message, Replacement { text, origin: Origin::item(ItemKind::History, what, ItemCopy::Stub) })
-    };
-    let mut replacements: FxHashMap<&MessageId, Replacement> = strata.stubs.iter().map(stub).collect();
-    let current: FxHashMap<&str, usize> =
-        strata.updates.iter().enumerate().map(|(index, update)| (&*update.key, index)).collect();
-    let bodies = strata.updates.iter().enumerate().filter(|(_, update)| update.form == UpdateForm::InResult);
-    for (index, update) in bodies {
-        let Some(body) = &update.body else { continue };
-        let text = input.render_cache.get_or_render("result body", &[&update.key], body.hash(), || {
-            fill_template(&phrases.update_body, &[("key", &update.key), ("content", body)])
-        });
-        let is_last = current.get(&*update.key) == Some(&index);
-        let copy = if is_last { ItemCopy::Current } else { ItemCopy::Former };
-        let origin = Origin::item(update.kind, &update.key, copy);
-        replacements.insert(&update.anchor, Replacement { text, origin });
-    }
-    replacements
-}
-
-fn result_message(content: &SharedContent) -> Option<&MessageId> {
-    match &**content {
-        Content::Result(result) => match &result.origin.source {
-            hardpan_prompt::Source::Message(message) => Some(message),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The arguments of a call whose result is replaced: short ones stay, since they say what it was about;
-/// long ones hold the body and are replaced by `phrase`.
-fn shorten_arguments(arguments: &Json, phrase: &str) -> Json {
-    if arguments.as_str().len() <= LONG_ARGUMENTS {
-        return arguments.clone();
-    }
-    let mut value = arguments.value();
-    if let serde_json::Value::Object(fields) = &mut value {
-        for field in fields.values_mut().filter(|field| field.to_string().len() > LONG_ARGUMENTS) {
-            *field = phrase.into();
-        }
-    }
-    Json::new(&value)
 }

@@ -2,17 +2,18 @@
 //! would drop, then folded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hardpan_prompt::{
-    Item, ItemKind, Omission, OmissionReason, Prompt, PromptTokens, Region, Text, Volatility,
+    Block, Item, ItemKind, Omission, OmissionReason, Prompt, PromptTokens, Region, Source, Text, Volatility,
 };
 
 use super::garbage::Garbage;
 use super::sites::FoldSites;
 use super::state::StrataState;
-use super::{CopyIndex, base, breakpoints, effort, push_base, push_log, tail, tool_changes, updates};
+use super::{CopyIndex, base, breakpoints, effort, push_base, push_log, stubs, tail, tool_changes, updates};
 use crate::FoldReason;
-use crate::history::{self, ExchangeMerging, ToolCallHandling};
+use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::LayoutInput;
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::is_conversation_placeholder;
@@ -65,12 +66,7 @@ impl<'a> DraftInput<'a> {
         let scoped = tail::is_turn_scoped(input);
         let (tail, live): (Vec<&Item>, Vec<&Item>) =
             shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
-        let mut history = history::convert_history(
-            input,
-            &snapshot.messages,
-            ToolCallHandling::Keep,
-            ExchangeMerging::Join,
-        );
+        let mut history = convert_messages(input);
         prompt.left_out.append(&mut history.left_out);
         updates::drop_lost_updates(
             &mut strata,
@@ -89,7 +85,7 @@ impl<'a> DraftInput<'a> {
                 .left_out
                 .extend(paged.map(|item| Omission::of_item(item.key.clone(), OmissionReason::PagedOut)));
         }
-        base::replace_results(input, &strata, &mut history.messages);
+        stubs::replace_results(input, &strata, &mut history.messages);
 
         let unstored = tool_changes::declare_tools(input, &mut strata, &history.messages, &mut prompt);
         let copies = CopyIndex::new(&strata, &live);
@@ -121,6 +117,17 @@ impl Draft<'_> {
         lays_base && self.cached == 0 && !self.strata.tool_changes.is_empty()
     }
 
+    /// The index of the first message of the conversation that lies wholly after the place.
+    fn first_message_after(&self, position: usize, history: &[Arc<ConvertedMessage>]) -> usize {
+        let before = position.saturating_sub(self.prompt.tools.len());
+        let before = self.prompt.blocks().take(before).collect::<Vec<_>>();
+        let index = |block: &&Block| {
+            let Source::Message(id) = &block.origin()?.source else { return None };
+            history.iter().rposition(|converted| converted.ids.contains(id))
+        };
+        before.iter().rev().find_map(index).map_or(0, |last| last + 1)
+    }
+
     /// The state to build the folded prompt from. `before` is the state before this request.
     pub fn fold(
         &self,
@@ -131,6 +138,8 @@ impl Draft<'_> {
     ) -> StrataState {
         let mut folded = self.strata.clone();
         base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
+        let history = convert_messages(input).messages;
+        stubs::join_stubs(&mut folded, &history, self.first_message_after(position, &history));
         folded.folds += u32::from(before.has_base);
         folded.bases += u32::from(before.has_base && lays_base);
         // This request has yet to be draft: what it tells only once is not told yet.
@@ -147,6 +156,11 @@ impl Draft<'_> {
         folded.account.rents.record_fold(position);
         folded
     }
+}
+
+/// The conversation, before anything is taken out of it.
+pub fn convert_messages(input: &LayoutInput<'_>) -> history::ConvertedHistory {
+    history::convert_history(input, &input.snapshot.messages, ToolCallHandling::Keep, ExchangeMerging::Join)
 }
 
 /// The items that this layout shows; the others are listed as left out. `known` is what the model knows

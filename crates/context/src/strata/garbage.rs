@@ -49,13 +49,13 @@ impl Garbage {
             match item.copies.first().filter(|_| item.is_idle) {
                 // It goes as a whole or not at all.
                 Some(first) => {
-                    credits.push((first.block, item.copies.iter().map(|copy| copy.saving).sum()));
+                    credits.push((first.block, item.copies.iter().map(|copy| copy.paged_saving).sum()));
                 }
                 None => drop(ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)))),
             }
         }
-        let results = copies.superseded.iter().chain(&copies.idle);
-        credits.extend(results.map(|(copy, _)| (copy.block, copy.saving)));
+        credits.extend(copies.superseded.iter().map(|(copy, _)| (copy.block, copy.saving)));
+        credits.extend(copies.idle.iter().map(|(copy, _)| (copy.block, copy.paged_saving)));
         credits.sort_unstable_by_key(|(block, _)| std::cmp::Reverse(*block));
         let mut sum = 0;
         let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
@@ -121,7 +121,7 @@ impl FoldPlan {
         match &copy.place {
             CopyPlace::Message(message) => {
                 let (message, what, tokens) = (message.clone(), name.clone(), copy.tokens);
-                self.stubs.push(Stub { message, what, tokens, is_paged_out: false });
+                self.stubs.push(Stub { message, what, tokens, is_paged_out: false, told_in: None });
             }
             CopyPlace::Update(index) => drop(self.dropped_updates.insert(*index)),
             CopyPlace::Base => {}

@@ -6,14 +6,11 @@
 //! which share was used again?
 
 use hardpan_economy::Rates;
+use hardpan_economy::folds::HORIZON_SHARE;
 use hardpan_prompt::{Hash, MessageId};
 use rustc_hash::FxHashMap;
 
 use crate::layout::LayoutInput;
-
-/// A session is expected to go on for this share of the requests it has had. Replays of recorded
-/// sessions did best with it.
-const HORIZON_SHARE: f64 = 0.3;
 
 /// What has been used within so many answers is in use.
 const MIN_IDLE: usize = 12;

@@ -13,8 +13,6 @@ pub struct SentResult<'a> {
     pub call: Option<&'a Call>,
     pub call_tokens: usize,
     pub result: &'a ToolResult,
-    /// How many messages of the model come before it.
-    pub answers: usize,
 }
 
 /// The tool results of the conversation with their calls, in order. BASE's are not among them.
@@ -22,9 +20,7 @@ pub fn sent_results<'a>(prompt: &'a Prompt, measured: &PromptTokens) -> Vec<Sent
     let mut calls: FxHashMap<&str, (&Call, usize)> = FxHashMap::default();
     let mut results = Vec::new();
     let mut block = prompt.tools.len() + prompt.system.len();
-    let mut answers = 0;
     for message in &prompt.messages {
-        answers += usize::from(message.role == Role::Assistant);
         for content in message.blocks.iter().map(|block| &*block.content) {
             match content {
                 Content::Call(call) => drop(calls.insert(&call.id, (call, block))),
@@ -38,7 +34,6 @@ pub fn sent_results<'a>(prompt: &'a Prompt, measured: &PromptTokens) -> Vec<Sent
                             call: call.map(|(call, _)| call),
                             call_tokens: call.map_or(0, |(_, block)| measured.tokens(block)),
                             result,
-                            answers,
                         });
                     }
                 }

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Content, Hash, Item, Json, MessageId, Prompt, PromptTokens, ResultPart, Role, Source, Text, ToolResult,
-    key_name,
+    Call, Content, Hash, Item, Json, MessageId, Prompt, PromptTokens, ResultPart, Role, Source, Text,
+    ToolResult, key_name,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::base::{LONG_ARGUMENTS, STUB_TOKENS};
+use super::draft::convert_messages;
 use super::idle::{IdleRule, Subject, Uses};
 use super::sent_results::{SentResult, first_block_in_flight, sent_results, shows_images_again};
 use super::state::{StrataState, UpdateForm};
+use super::stubs::{LISTED_STUB_TOKENS, LONG_ARGUMENTS, STUB_TOKENS};
 use crate::KeepLevel;
+use crate::history::ConvertedMessage;
 use crate::knowledge::{ObservationKind, RecordedObservation};
 use crate::layout::LayoutInput;
 
@@ -25,8 +27,10 @@ const RECALL_TOOL: &str = "recall";
 pub struct ShownCopy {
     /// The index of its block.
     pub block: usize,
-    /// How many tokens go if it is dropped, its stub counted.
+    /// How many tokens go if it is dropped, its part of a line counted.
     pub saving: usize,
+    /// How many tokens go if it is paged out: the line and a short call stay.
+    pub paged_saving: usize,
     /// How many tokens it has.
     pub tokens: usize,
     pub place: CopyPlace,
@@ -107,7 +111,8 @@ impl ShownCopies {
         let observed = observed_by_message(input);
         let mut later_calls: FxHashSet<(&str, Hash)> = FxHashSet::default();
         let mut later_images: FxHashSet<Hash> = FxHashSet::default();
-        let rule = (keep == KeepLevel::Lean).then(|| idle_rule(input, prompt, measured, &results, &observed));
+        let history = (keep == KeepLevel::Lean).then(|| convert_messages(input).messages);
+        let rule = history.as_ref().map(|history| idle_rule(input, measured.total(), history, &observed));
         let (mut superseded, mut idle) = (Vec::new(), Vec::new());
         // Backwards: what comes later decides what is shown again.
         for sent in results.iter().rev() {
@@ -142,32 +147,44 @@ impl ShownCopies {
     }
 }
 
-/// What decides about results that have not been used for long.
+/// What decides about results that have not been used for long. What folds took out was used as well.
 fn idle_rule<'a>(
     input: &LayoutInput<'_>,
-    prompt: &Prompt,
-    measured: &PromptTokens,
-    results: &[SentResult<'a>],
+    tokens: usize,
+    history: &'a [Arc<ConvertedMessage>],
     observed: &FxHashMap<&'a MessageId, Vec<&'a RecordedObservation>>,
 ) -> IdleRule<'a> {
     let mut uses = Uses::default();
-    for sent in results {
-        let Some(call) = sent.call else { continue };
-        let subject = match observed.get(sent.message).map(Vec::as_slice) {
-            Some([observed]) => Subject::File(&observed.observation.path),
-            _ => Subject::Call(&call.name, call.arguments.hash()),
-        };
-        uses.record(sent.message, subject, sent.answers);
-        // What is recalled is used.
-        if &*call.name == RECALL_TOOL
-            && let Some(id) = call.arguments.value()["id"].as_str()
-            && let Some((recalled, subject)) = uses.subject_of(&MessageId::from(id))
-        {
-            uses.record(recalled, subject, sent.answers);
+    let mut calls: FxHashMap<&str, &Call> = FxHashMap::default();
+    let mut answers = 0;
+    for converted in history {
+        answers += usize::from(converted.role == Role::Assistant);
+        for content in &converted.contents {
+            let result = match &**content {
+                Content::Call(call) => {
+                    calls.insert(&call.id, call);
+                    continue;
+                }
+                Content::Result(result) => result,
+                _ => continue,
+            };
+            let Source::Message(message) = &result.origin.source else { continue };
+            let Some(call) = calls.remove(&*result.call_id) else { continue };
+            let subject = match observed.get(message).map(Vec::as_slice) {
+                Some([observed]) => Subject::File(&observed.observation.path),
+                _ => Subject::Call(&call.name, call.arguments.hash()),
+            };
+            uses.record(message, subject, answers);
+            // What is recalled is used.
+            if &*call.name == RECALL_TOOL
+                && let Some(id) = call.arguments.value()["id"].as_str()
+                && let Some((recalled, subject)) = uses.subject_of(&MessageId::from(id))
+            {
+                uses.record(recalled, subject, answers);
+            }
         }
     }
-    let answers = prompt.messages.iter().filter(|message| message.role == Role::Assistant).count();
-    uses.rule(input, answers, measured.total())
+    uses.rule(input, answers, tokens)
 }
 
 fn observed_by_message<'a>(
@@ -183,12 +200,12 @@ fn observed_by_message<'a>(
 
 fn message_copy(sent: &SentResult<'_>, is_whole: bool, is_shown_again: bool) -> ShownCopy {
     let is_long = |arguments: &Json| arguments.as_str().len() > LONG_ARGUMENTS;
-    let call_tokens =
-        if sent.call.is_some_and(|call| is_long(&call.arguments)) { sent.call_tokens } else { 0 };
+    let long_call = if sent.call.is_some_and(|call| is_long(&call.arguments)) { sent.call_tokens } else { 0 };
     ShownCopy {
         block: sent.block,
-        saving: (sent.tokens + call_tokens).saturating_sub(STUB_TOKENS),
-        tokens: sent.tokens + call_tokens,
+        saving: (sent.tokens + sent.call_tokens).saturating_sub(LISTED_STUB_TOKENS),
+        paged_saving: (sent.tokens + long_call).saturating_sub(STUB_TOKENS),
+        tokens: sent.tokens + sent.call_tokens,
         place: CopyPlace::Message(sent.message.clone()),
         is_whole,
         is_shown_again,
@@ -261,6 +278,7 @@ impl<'a> CopyCollector<'a> {
                 let copy = ShownCopy {
                     block: block + first,
                     saving: tokens,
+                    paged_saving: tokens,
                     tokens,
                     place,
                     is_whole: true,
@@ -301,6 +319,7 @@ impl<'a> CopyCollector<'a> {
             let copy = ShownCopy {
                 block: block + first,
                 saving: tokens,
+                paged_saving: tokens,
                 tokens,
                 place: CopyPlace::Update(index),
                 is_whole,

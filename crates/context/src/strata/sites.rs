@@ -2,7 +2,7 @@
 
 use hardpan_economy::Rates;
 use hardpan_economy::folds::{FoldPrices, FoldSite};
-use hardpan_prompt::{Content, Prompt, PromptMessage, PromptTokens, Region, Role};
+use hardpan_prompt::{AgentMessage, Content, MessageBody, Prompt, PromptMessage, PromptTokens, Region, Role};
 
 use super::garbage::Garbage;
 use super::state::{GarbageAccount, StrataState};
@@ -18,17 +18,8 @@ pub struct FoldSites {
     sites: Vec<FoldSite>,
     /// Tokens that the cache holds.
     cached_tokens: usize,
-    /// The reasoning of the turn in progress that a fold before it would invalidate: block and tokens.
-    reasoning: Vec<(usize, usize)>,
-    /// What a token of output costs, in units of one input token: lost reasoning is thought again.
-    output_ratio: f64,
-}
-
-/// A fold that a request makes, and where.
-pub struct DueFold {
-    pub fold: Fold,
-    /// Blocks before it.
-    pub position: usize,
+    /// How many requests the conversation has had.
+    requests: usize,
 }
 
 /// The number of blocks before the first message.
@@ -52,28 +43,31 @@ impl FoldSites {
         let through =
             |position: usize| position.checked_sub(1).map_or(0, |last| measured.tokens_through(last));
         let cached_tokens = through(cached);
+        let total = measured.total() as u64;
+        let rates = Rates::for_model(&input.target.model, &input.target.profile, total);
+        let (read, write) = rates.ratios();
+        // Lost reasoning of the turn in progress is thought again.
+        let is_bound = input.target.model.binding.is_bound();
+        let reasoning = if is_bound { reasoning_of_turn(prompt, measured) } else { Vec::new() };
+        let lost_reasoning = |position: usize| {
+            let lost = reasoning.iter().rev().take_while(|(block, _)| *block >= position);
+            lost.map(|(_, tokens)| tokens).sum::<usize>()
+        };
         let site = |position: usize| FoldSite {
             position,
             tokens_after: cached_tokens.saturating_sub(through(position)),
             garbage: garbage.after(position),
+            lost: lost_reasoning(position) as f64 * rates.output_ratio(),
         };
         let mut positions = vec![head];
         positions.extend(Some(base).filter(|base| *base > head && *base < cached));
         positions
             .extend(account.sites.iter().copied().filter(|position| *position > base && *position < cached));
-        let total = measured.total() as u64;
-        let rates = Rates::for_model(&input.target.model, &input.target.profile, total);
-        let (read, write) = rates.ratios();
         FoldSites {
             prices: FoldPrices { read, write },
             sites: positions.into_iter().map(site).collect(),
             cached_tokens,
-            reasoning: if input.target.model.binding.is_bound() {
-                reasoning_of_turn(prompt, measured)
-            } else {
-                Vec::new()
-            },
-            output_ratio: rates.output_ratio(),
+            requests: input.snapshot.messages.iter().filter(|message| is_answer(message)).count(),
         }
     }
 
@@ -83,7 +77,7 @@ impl FoldSites {
         input: &LayoutInput<'_>,
         account: &GarbageAccount,
         cached: usize,
-    ) -> Option<DueFold> {
+    ) -> Option<Fold> {
         let whole = self.sites.first()?;
         let asked = input.snapshot.fold.filter(|reason| *reason != FoldReason::CacheLost);
         if let Some(reason) = asked {
@@ -92,43 +86,40 @@ impl FoldSites {
         if input.snapshot.keep == KeepLevel::All {
             return None;
         }
-        let worth = |site: &FoldSite| {
-            let lost = self.reasoning.iter().rev().take_while(|(block, _)| *block >= site.position);
-            let lost: usize = lost.map(|(_, tokens)| tokens).sum();
-            let beyond = account.rents.rent_paid(site.position) - self.prices.fold_price(site);
-            beyond >= lost as f64 * self.output_ratio
-        };
-        let sites: Vec<FoldSite> = self.sites.iter().copied().filter(worth).collect();
-        let site = account.rents.choose_fold(&self.prices, &sites)?;
+        let site = account.rents.choose_fold(&self.prices, &self.sites, self.requests)?;
         let reason = if cached == 0 { FoldReason::CacheLost } else { FoldReason::RentPaid };
         Some(self.describe(account, &site, reason))
     }
 
-    fn describe(&self, account: &GarbageAccount, site: &FoldSite, reason: FoldReason) -> DueFold {
-        let fold = Fold {
+    fn describe(&self, account: &GarbageAccount, site: &FoldSite, reason: FoldReason) -> Fold {
+        Fold {
             reason,
+            position: site.position,
             tokens: site.tokens_after,
             garbage: site.garbage,
             price: self.prices.fold_price(site),
             rent: account.rents.rent_paid(site.position),
-        };
-        DueFold { fold, position: site.position }
+        }
     }
 
     /// Charges the rent of this request, and notes where the next fold is closest.
     pub fn charge_rent(&self, account: &mut GarbageAccount) {
         account.rents.charge_rent(&self.prices, &self.sites);
-        let outlook = |site: &FoldSite| FoldOutlook {
+        let missing = |site: &&FoldSite| account.rents.missing(&self.prices, site, self.requests);
+        let with_garbage = self.sites.iter().filter(|site| site.garbage > 0);
+        let closest = with_garbage.min_by(|a, b| missing(a).total_cmp(&missing(b)));
+        account.next_fold = closest.map(|site| FoldOutlook {
             kept_tokens: self.cached_tokens.saturating_sub(site.tokens_after),
             garbage_tokens: site.garbage,
             price: self.prices.fold_price(site).round(),
             rent: account.rents.rent_paid(site.position).round(),
             saving: self.prices.rent(site).round(),
-        };
-        let missing = |outlook: &FoldOutlook| outlook.price - outlook.rent;
-        let outlooks = self.sites.iter().filter(|site| site.garbage > 0).map(outlook);
-        account.next_fold = outlooks.min_by(|a, b| missing(a).total_cmp(&missing(b)));
+        });
     }
+}
+
+fn is_answer(message: &AgentMessage) -> bool {
+    matches!(*message.body, MessageBody::Assistant { .. })
 }
 
 /// The reasoning of the turn in progress: its blocks, with their tokens.

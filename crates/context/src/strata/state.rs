@@ -28,7 +28,7 @@ pub struct StrataState {
     /// What the LOG has told about items since the last fold, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<ItemUpdate>,
-    /// Messages whose result was replaced by one line, because something newer says the same.
+    /// The tool results that folds took out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stubs: Vec<Stub>,
     /// How far the last request was cached; none before the first one.
@@ -69,7 +69,7 @@ fn is_zero(count: &u32) -> bool {
 
 /// What garbage costs, and what a fold of everything would drop, as of the last request.
 ///
-/// A fold is due at a place once the rent paid for the garbage after it has reached its price
+/// A fold is due at a place once the rent paid for the garbage after it has reached most of its price
 /// (`docs/economy.md`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -269,7 +269,8 @@ pub struct SentTail {
     pub text: Text,
 }
 
-/// A tool result that is replaced by one line, because something newer says the same.
+/// A tool result that a fold took out, because something newer says the same. A line stands for it: in
+/// its own place, or in that of an earlier one, in which case its call is taken out, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stub {
@@ -284,6 +285,9 @@ pub struct Stub {
     /// Whether it was only not used for long: nothing newer says the same.
     #[serde(rename = "paged", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_paged_out: bool,
+    /// The message whose result tells of it, if its own result is not sent at all.
+    #[serde(rename = "in", default, skip_serializing_if = "Option::is_none")]
+    pub told_in: Option<MessageId>,
 }
 
 /// How far a request was cached. The next request marks the same place again if it begins alike.

@@ -58,6 +58,10 @@ pub fn drop_lost_updates(
         keep
     });
     strata.stubs.retain(|stub| sent.contains(&stub.message));
+    let lines: BTreeSet<MessageId> = strata.stubs.iter().map(|stub| stub.message.clone()).collect();
+    for stub in &mut strata.stubs {
+        stub.told_in = stub.told_in.take().filter(|line| lines.contains(line));
+    }
 }
 
 /// Adds an update for each item that is new, changed or closed since the model was last told.

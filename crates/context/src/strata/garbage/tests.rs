@@ -63,7 +63,7 @@ fn a_fold_comes_by_itself_when_the_rent_has_reached_its_price() {
         if let Some(fold) = made.fold {
             folded_at.push(reads);
             assert_eq!(fold.reason, FoldReason::RentPaid);
-            assert!(fold.rent >= fold.price, "{fold:?}");
+            assert!(fold.rent >= 0.75 * fold.price, "{fold:?}");
             let price = 1.25 * (fold.tokens as f64 - fold.garbage as f64) - 0.1 * fold.tokens as f64;
             assert!((fold.price - price).abs() < 1.0, "{fold:?}");
             assert!(fold.garbage > 0, "{fold:?}");
@@ -103,11 +103,9 @@ fn older_copies_become_lines_that_can_be_recalled() {
         (0, 0, 1),
         "{lines:#?}"
     );
-    assert_eq!(
-        (has("[older copy of a.rs, "), has("tokens: recall r0]"), has("tokens: recall r1]")),
-        (2, 1, 1)
-    );
-    assert_eq!(has(r#""note":"[recall r0]""#), 1, "{lines:#?}");
+    // One line tells of both; the second went together with its call.
+    assert_eq!((has("[older copies, each to recall by its id: a.rs r0 ("), has(" tokens), r1 (")), (1, 1));
+    assert_eq!((has(r#""note":"[recall r0]""#), has("[c1 ")), (1, 0), "{lines:#?}");
     assert_eq!(folded.layout_state.strata.account.garbage_tokens, 0);
     // They stay so.
     let next = snapshot_with_state(&folded.layout_state, reads_snapshot(3));
@@ -143,7 +141,8 @@ fn an_output_gives_way_to_that_of_the_same_command() {
         let made = assemble_for_claude(&snapshot_with_state(&layout_state, json), LayoutName::Strata);
         folds += usize::from(made.fold.is_some());
         let lines = lines(&made.prompt);
-        stubs = lines.iter().filter(|line| line.contains("[older copy of bash, ")).count();
+        let told = lines.iter().filter(|line| line.contains("[older copies, ") && line.contains("bash r"));
+        stubs = told.map(|line| line.matches(" (").count()).sum::<usize>();
         assert!(
             runs == 0 || lines.iter().any(|line| line.contains(&format!("run {}]", runs - 1))),
             "{lines:#?}"
