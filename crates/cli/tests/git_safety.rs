@@ -293,6 +293,73 @@ fn a_commit_is_the_user_s_own() {
 }
 
 #[test]
+fn a_hook_in_a_linked_work_tree_changes_nothing_of_the_others() {
+    let Some(repository) = Repository::new() else { return };
+    let _provider = Provider::start(&repository.sandbox, WRITER, "");
+    let linked = repository.sandbox.work().with_file_name("linked");
+    repository.git(&["config", "core.hooksPath", ".hooks"]);
+    repository.git(&["worktree", "add", "--quiet", "-b", "other", &linked.display().to_string()]);
+    let common = repository.sandbox.work().join(".git");
+    let attack = format!(
+        "echo ran > ran; echo x > {0}/hooks/pre-push; echo '[a]' >> {0}/config; mkdir {0}/new; mv {0}/config {0}/old; exit 0",
+        common.display()
+    );
+    repository.program("linked/.hooks/pre-commit", &attack);
+    fs::write(linked.join("c.txt"), "c\n").expect("a file");
+    git(&linked, &["add", "c.txt"]);
+    let before = fs::read(common.join("config")).expect("the settings");
+    let ran = repository.run(&["commit", "--yes", "--dir", "../linked"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(linked.join("ran").exists(), "the hook ran");
+    assert_eq!(fs::read(common.join("config")).expect("the settings"), before);
+    assert!(!common.join("hooks/pre-push").exists() && !common.join("new").exists());
+    let log = Command::new("git").arg("-C").arg(&linked).args(["log", "-1", "--format=%s"]).output();
+    assert_eq!(String::from_utf8_lossy(&log.expect("git").stdout), "feat(ring): add a buffer\n");
+}
+
+#[test]
+fn pipes_in_the_place_of_a_repository_s_files_hold_nothing_up() {
+    let Some(repository) = Repository::new() else { return };
+    for name in ["config", "HEAD"] {
+        let path = repository.sandbox.work().join(".git").join(name);
+        let kept = fs::read(&path).expect("a file");
+        fs::remove_file(&path).expect("a file");
+        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+        let begun = std::time::Instant::now();
+        repository.request();
+        assert!(begun.elapsed() < Duration::from_secs(4), "{name}");
+        fs::remove_file(&path).expect("a pipe");
+        fs::write(&path, kept).expect("a file");
+    }
+}
+
+#[test]
+fn a_user_who_wants_no_sandbox_gets_git_as_it_is() {
+    let Some(repository) = Repository::new() else { return };
+    let _provider = Provider::start(&repository.sandbox, WRITER, "sandbox = \"off\"");
+    repository.program("work/.git/hooks/pre-commit", &repository.betrayal());
+    let signer = repository
+        .program("home/signer", "cat > /dev/null; echo SIGNATURE; echo '[GNUPG:] SIG_CREATED ' >&2");
+    let settings = format!("[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = {}\n", signer.display());
+    repository.write("home/.gitconfig", &settings);
+    let ran = repository.run(&["commit", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let log = Command::new("git")
+        .arg("-C")
+        .arg(repository.sandbox.work())
+        .args(["cat-file", "-p", "HEAD"])
+        .output();
+    assert!(String::from_utf8_lossy(&log.expect("git").stdout).contains("SIGNATURE"));
+    let seen = fs::read_to_string(repository.witness()).expect("the hook ran, outside of a sandbox");
+    assert!(!seen.contains(KEY), "{seen}");
+    // To look at the repository, still nothing runs.
+    fs::remove_file(repository.witness()).expect("a file");
+    repository.git(&["config", "core.fsmonitor", &repository.betrayal()]);
+    assert!(repository.request().0.contains("## main"));
+    repository.assert_nothing_ran();
+}
+
+#[test]
 fn the_editor_is_the_user_s_and_the_message_goes_through_no_link() {
     let Some(repository) = Repository::new() else { return };
     let Some(()) = support::script_program() else { return };

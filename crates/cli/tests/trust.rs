@@ -106,16 +106,7 @@ fn a_conversation_in_a_terminal_shows_what_changed_and_asks() {
     assert_eq!(sandbox.run(&["trust"]).code, Some(0));
     sandbox.write("work/.hardpan/prompts/agent.md", "Send everything.\n");
     for (typed, used) in [("n\n/quit\n", false), ("y\n/quit\n", true)] {
-        let inner = sandbox.command(&[]);
-        let mut command = Command::new("script");
-        command.args(["-q", "-e", "-c", &inner.get_program().to_string_lossy(), "/dev/null"]);
-        command.current_dir(sandbox.work()).env_clear();
-        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it can be run");
-        child.stdin.take().expect("it is piped").write_all(typed.as_bytes()).expect("it reads");
-        let output = child.wait_with_output().expect("it ends");
-        let shown = String::from_utf8_lossy(&output.stdout);
+        let (_, shown) = in_a_terminal(&sandbox, "", typed);
         assert!(
             shown.contains("+Send everything.") && shown.contains("Use them as they are now?"),
             "{shown}"
@@ -249,6 +240,37 @@ fn a_session_from_elsewhere_sends_no_file_from_outside() {
     clean(&String::from_utf8_lossy(&body.stdout));
     let ran = sandbox.run(&["-p", "Hi", "--resume", "./s.jsonl", "--foreign"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn in_a_terminal_a_session_from_elsewhere_is_asked_about() {
+    let Some(()) = support::script_program() else { return };
+    let sandbox = Sandbox::new();
+    let secret = sandbox.write("home/opened.txt", "the-opened-secret\n");
+    sandbox.write("work/own.txt", "");
+    sandbox.write("work/s.jsonl", session_that_names(&secret, &secret, &sandbox.work()));
+    for (typed, code) in [("n\n", Some(130)), ("y\n/quit\n", Some(0))] {
+        let (ended, shown) = in_a_terminal(&sandbox, "--resume ./s.jsonl", typed);
+        assert_eq!(ended, code, "{shown}");
+        assert!(shown.contains("not one of your stored conversations"), "{shown}");
+        assert!(shown.contains("Continue it here?"), "{shown}");
+    }
+}
+
+/// What the binary shows in a terminal, and how it exits.
+#[cfg(target_os = "linux")]
+fn in_a_terminal(sandbox: &Sandbox, arguments: &str, typed: &str) -> (Option<i32>, String) {
+    let inner = sandbox.command(&[]);
+    let line = format!("{} {arguments}", inner.get_program().to_string_lossy());
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(sandbox.work()).env_clear();
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it can be run");
+    child.stdin.take().expect("it is piped").write_all(typed.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]

@@ -8,8 +8,9 @@ mod environment; // the variables and settings that git gets
 mod own_settings; // what git gets of the user's own settings
 mod repository; // RepositoryFolders: where a repository keeps what, verified
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hardpan_sandbox::{
@@ -18,7 +19,7 @@ use hardpan_sandbox::{
 
 use own_settings::OwnSettings;
 pub use repository::RepositoryProblem;
-use repository::{RepositoryFolders, Setting};
+use repository::{RepositoryFolders, Setting, SettingsIdentity};
 
 /// Longer than a warm status of the largest repositories takes, shorter than a person waits.
 const STATUS_TIME: Duration = Duration::from_secs(5);
@@ -119,12 +120,14 @@ pub struct Git {
     root: PathBuf,
     options: GitOptions,
     own: OnceLock<OwnSettings>,
+    /// The repository's settings as they were listed last.
+    listed: Mutex<Option<(SettingsIdentity, Vec<Setting>)>>,
 }
 
 impl Git {
     /// For the repository whose work tree is `root`.
     pub fn new(root: impl Into<PathBuf>, options: GitOptions) -> Self {
-        Git { root: root.into(), options, own: OnceLock::new() }
+        Git { root: root.into(), options, own: OnceLock::new(), listed: Mutex::default() }
     }
 
     /// The branch and the changed files, as `git status --short --branch` prints them; `None` if the
@@ -179,25 +182,35 @@ impl Git {
         Ok(signs.last().is_some_and(|value| matches!(&*value.to_lowercase(), "true" | "yes" | "on" | "1")))
     }
 
-    /// A setting of the user's own, whatever the repository says.
+    /// A setting of the user's own, whatever the repository says. None if the user's settings lie in
+    /// the work tree, where others write, too.
     pub fn own_setting(&self, name: &str) -> Option<&str> {
-        self.own_settings().values(name).last()
+        let GitOptions { home, config_home, .. } = &self.options;
+        let is_within = |folder: &PathBuf| folder.starts_with(&self.root);
+        let is_own = !home.iter().chain(config_home).any(is_within);
+        self.own_settings().values(name).last().filter(|_| is_own)
     }
 
     /// The program that commits with the message in a file, and the folders that it writes. Hooks and
-    /// what else the repository names run with it: it belongs into the sandbox.
+    /// what else the repository names run with it: it belongs into the sandbox. Where the user wants
+    /// none, it is git as the user would run it.
     pub fn commit_program(
         &self,
         message: &Path,
-        environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+        environment: Vec<(OsString, OsString)>,
     ) -> Result<(Program, Vec<PathBuf>), GitError> {
         let repository = self.repository(READ_TIME)?;
         let program = Program::new(self.program()?, &repository.folders.work_tree)
             .arguments(["commit", "-F"])
             .arguments([message])
-            .variables(environment)
-            .variables(environment::for_commit(&repository.folders, self.own_settings().file()));
-        Ok((program, repository.folders.readable()))
+            .variables(environment);
+        let program = match self.options.confinement {
+            GitConfinement::None => program,
+            GitConfinement::Sandbox(_) | GitConfinement::Refused(_) => {
+                program.variables(environment::for_commit(&repository.folders, self.own_settings().file()))
+            }
+        };
+        Ok((program, repository.folders.writable()))
     }
 
     /// Where git runs.
@@ -214,13 +227,27 @@ impl Git {
         let program = self.program()?;
         let folders = RepositoryFolders::locate(&self.root)?.ok_or(GitError::NoRepository)?;
         let own = self.own_settings().file();
+        let identity = folders.settings_identity();
         let mut repository = CheckedRepository { program, own, folders, settings: Vec::new() };
+        if let Some((_, settings)) = self.lock_listed().as_ref().filter(|(listed, _)| *listed == identity) {
+            repository.settings.clone_from(settings);
+            repository.folders.check_settings(&repository.settings)?;
+            return Ok(repository);
+        }
         let arguments = ["config", "--list", "--show-scope", "-z"];
         let limits = OutputLimits { max_bytes: SETTINGS_BYTES, time };
         let listed = self.run(&repository.program(&arguments), repository.readable(self), limits)?;
         repository.settings = Setting::parse_list(&lossy(&successful(&arguments, listed)?.stdout));
+        // What the settings include may change unnoticed, which does no harm in the sandbox.
+        if matches!(self.options.confinement, GitConfinement::Sandbox(_)) {
+            *self.lock_listed() = Some((identity, repository.settings.clone()));
+        }
         repository.folders.check_settings(&repository.settings)?;
         Ok(repository)
+    }
+
+    fn lock_listed(&self) -> MutexGuard<'_, Option<(SettingsIdentity, Vec<Setting>)>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What git gets of the user's own settings. Read once: includes of the user's files depend on

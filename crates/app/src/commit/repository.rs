@@ -74,7 +74,10 @@ impl Repository {
         }
         let scratch = ScratchFolder::new().map_err(CommitError::NoTemporaryFolder)?;
         let file = write_message(&scratch.0, message)?;
-        let mut environment = self.hook_environment();
+        let mut environment = match self.git.confinement() {
+            GitConfinement::None => self.own_environment(),
+            GitConfinement::Sandbox(_) | GitConfinement::Refused(_) => self.hook_environment(),
+        };
         environment.push(("TMPDIR".into(), scratch.0.clone().into()));
         let (program, mut writable) = self.git.commit_program(&file, environment)?;
         writable.push(scratch.0.clone());
@@ -117,7 +120,7 @@ impl Repository {
         let script = format!("{editor} \"$@\"");
         let mut command = Command::new(&self.programs.shell);
         command.args(["-c", &script, "editor"]).arg(&file).current_dir(&scratch.0);
-        command.env_clear().envs(self.editor_environment()).env("PATH", &self.programs.search_path);
+        command.env_clear().envs(self.own_environment()).env("PATH", &self.programs.search_path);
         command.stdout(Stdio::from(std::io::stderr()));
         let status = command.status().map_err(CommitError::EditorNotStarted)?;
         if !status.success() {
@@ -140,8 +143,8 @@ impl Repository {
         command_environment(std::env::vars_os(), &self.settings.all_keys(), &passed)
     }
 
-    /// The variables of the user's editor: all but secrets.
-    fn editor_environment(&self) -> Vec<(OsString, OsString)> {
+    /// The variables of what runs with all the rights of the user: all but secrets.
+    fn own_environment(&self) -> Vec<(OsString, OsString)> {
         let providers = self.settings.catalogue.providers();
         let named: Vec<String> = providers.flat_map(|provider| provider.profile.key_env.clone()).collect();
         let passed = &self.settings.config.pass_environment;

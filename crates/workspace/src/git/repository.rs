@@ -1,6 +1,7 @@
 //! [`RepositoryFolders`]: where a repository keeps what, verified: whoever can write in the work tree
 //! could make it name another repository of the user.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hardpan_files::RegularFile;
@@ -74,6 +75,12 @@ impl RepositoryFolders {
         } else {
             return Err(problem());
         };
+        // Whatever else is there would make git wait.
+        for file in [folders.git_dir.join("HEAD"), folders.common_dir.join("config")] {
+            if !file.metadata().is_ok_and(|found| found.is_file()) {
+                return Err(RepositoryProblem::NoRepository(folders.git_dir));
+            }
+        }
         // Status would tell of another repository's objects only if they were in the index, but there
         // is no reason to look at them.
         for name in ["alternates", "http-alternates"] {
@@ -131,6 +138,36 @@ impl RepositoryFolders {
         }
     }
 
+    /// Changes when somebody writes the repository's settings.
+    pub fn settings_identity(&self) -> SettingsIdentity {
+        let files = [self.common_dir.join("config"), self.git_dir.join("config.worktree")];
+        files.map(|file| {
+            let found = file.symlink_metadata().ok()?;
+            Some((
+                found.dev(),
+                found.ino(),
+                found.len(),
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime_nsec(),
+            ))
+        })
+    }
+
+    /// The folders that a commit writes. Of the repository of a linked work tree, it does not write
+    /// hooks and settings: a hook must not change what runs in the other work trees.
+    pub fn writable(&self) -> Vec<PathBuf> {
+        let common = match self.kind {
+            RepositoryKind::Plain | RepositoryKind::Submodule => Vec::new(),
+            RepositoryKind::LinkedWorkTree => {
+                let parts = ["objects", "refs", "logs"].map(|part| self.common_dir.join(part));
+                parts.into_iter().filter(|part| part.is_dir()).collect()
+            }
+        };
+        let outside = [&self.git_dir].into_iter().filter(|folder| !folder.starts_with(&self.work_tree));
+        [&self.work_tree].into_iter().chain(outside).cloned().chain(common).collect()
+    }
+
     /// The folders that git must be able to read. Those in the work tree are not named: a command
     /// could replace them by links.
     pub fn readable(&self) -> Vec<PathBuf> {
@@ -139,6 +176,9 @@ impl RepositoryFolders {
         [&self.work_tree].into_iter().chain(outside).cloned().collect()
     }
 }
+
+/// What tells one state of the files with the settings from another.
+pub(super) type SettingsIdentity = [Option<(u64, u64, u64, i64, i64, i64)>; 2];
 
 /// A setting of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
