@@ -88,6 +88,7 @@ CASES = {
     "endless empty text": (SSE, lambda p: forever(text_event(p, "") * 200), 200),
     "large event": (SSE, lambda p: forever(b"data: {\"usage\":" + big_list + b",\"type\":\"message_start\",\"message\":{\"usage\":" + big_list[:10] + b"0]}}\n\n"), 200),
     "large error event": (SSE, lambda p: [b"event: error\ndata: {\"error\":{\"message\":" + big_list + b"}}\n\n"], 200),
+    "large json": (JSON, lambda p: [b'{"x":[' + b"0," * (4 * 1000 * 1000) + b"0]}"], 200),
     "endless error": (JSON, lambda p: forever(zeros), 400),
     "endless error text": ("text/html", lambda p: forever(b"\x1b[31m<p>" * 4000), 500),
     "gzip bomb": (JSON + "\r\ncontent-encoding: gzip", lambda p: bomb(b"00000000", 4000), 200),
@@ -102,6 +103,7 @@ CASES = {
 LISTS = {
     "models: endless json": lambda n: forever(zeros),
     "models: endless pages": lambda n: [json.dumps({"data": [{"id": f"m{n}-{i}"} for i in range(60000)], "has_more": True, "last_id": str(n)}).encode()],
+    "models: large list": lambda n: [b'{"data":[' + b"0," * (4 * 1000 * 1000) + b"0]}"],
     "models: drip": lambda n: slow(b" "),
 }
 

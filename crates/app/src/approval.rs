@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use hardpan_agent::approval::{ApprovalRule, RuleParseError};
+use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
 use hardpan_files::{create_private_folder, read_small_text};
 use hardpan_prompt::DeniedBy;
@@ -14,6 +14,7 @@ use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
 use crate::audit_log::{AllowedBy, AuditLog};
 use crate::notice::{Notice, NoticeSink};
+use crate::repository_programs::names_programs;
 use crate::settings::Settings;
 
 /// The longest list of rules that is read, in bytes.
@@ -199,6 +200,11 @@ impl Approver {
     }
 }
 
+/// Whether a rule allows reading with git, which runs what the settings of a repository name.
+fn is_about_git(rule: &ApprovalRule) -> bool {
+    matches!(rule.coverage(), RuleCoverage::Reading { command } if command.starts_with("git "))
+}
+
 /// A text as TOML writes it. A rule has no control characters.
 fn toml_string(text: &str) -> String {
     if text.contains(['"', '\\']) && !text.contains('\'') {
@@ -247,6 +253,7 @@ impl Approver {
     ) -> Result<(AllowedBy, Option<String>), (DeniedBy, String)> {
         let covers = |rule: &ApprovalRule| {
             rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
+                && !(is_about_git(rule) && names_programs(&self.scope.root))
         };
         let denies = |rule: &ApprovalRule| {
             rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))

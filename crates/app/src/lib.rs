@@ -54,6 +54,7 @@ mod open; // ConversationApp::open: from options to a running agent
 pub mod options; // what a face asks for
 mod provider_connection; // makes clients for the agent
 pub mod provider_route; // chooses the network or the simulator for a request
+mod repository_programs; // whether a repository's settings name programs that git runs
 pub mod request; // AssembledRequest: a request that is ready to be sent
 mod secrets; // the secrets of this machine that no request should contain
 pub mod send; // sends one request by itself

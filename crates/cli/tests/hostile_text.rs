@@ -235,6 +235,12 @@ fn no_command_writes_control_characters_into_a_pipe() {
         assert_eq!(forbidden(&output), None, "{args:?}");
     }
     assert!(evil > 25, "only {evil} commands printed what is tested");
+    // A log is read in a terminal, too.
+    let mut logged = world.command(&["-p", "Call it", "--log", "log.txt"]);
+    logged.env("HARDPAN_LOG", "trace").output().unwrap();
+    let log = std::fs::read_to_string(world.sandbox.work().join("log.txt")).unwrap();
+    assert!(log.contains("evil"), "{log}");
+    assert_eq!(forbidden(&log), None);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::output::safe_lines;
+
 /// Size at which a log is set aside, in bytes: some days of work at `debug`. With the one set aside
 /// before, a log takes twice as much at most.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
@@ -82,7 +84,9 @@ impl Write for LineWriter<'_> {
             log.bytes.store(length, Ordering::Relaxed);
         }
         let file = log.file.read().unwrap_or_else(PoisonError::into_inner).clone();
-        (&*file).write_all(line)?;
+        // A log is looked at in a terminal, and quotes others.
+        let harmless = safe_lines(&String::from_utf8_lossy(line));
+        (&*file).write_all(harmless.as_bytes())?;
         Ok(line.len())
     }
 
