@@ -103,7 +103,7 @@ CASES = {
 LISTS = {
     "models: endless json": lambda n: forever(zeros),
     "models: endless pages": lambda n: [json.dumps({"data": [{"id": f"m{n}-{i}"} for i in range(60000)], "has_more": True, "last_id": str(n)}).encode()],
-    "models: large list": lambda n: [b'{"data":[' + b"0," * (4 * 1000 * 1000) + b"0]}"],
+    "models: large list": lambda n: [b'{"data":[' + b"0," * (1500 * 1000) + b"0]}"],
     "models: drip": lambda n: slow(b" "),
 }
 

@@ -134,5 +134,5 @@ fn a_server_that_only_drips_is_left() {
 fn endless_errors_and_lists_of_models_end() {
     let args = ["-p", "Hello", "--provider", "deepseek"];
     check("deepseek", Hostile { status: 400, ..ENDLESS }, &args, "the provider refused the request (400)");
-    check("deepseek", ENDLESS, &["models", "--check", "deepseek"], "it has more than 8388608 bytes");
+    check("deepseek", ENDLESS, &["models", "--check", "deepseek"], "it has more than 3145728 bytes");
 }

@@ -9,9 +9,11 @@ pub(crate) const MAX_STREAM_BYTES: usize = 256 << 20;
 /// Bytes of a stream between two pieces of content: what parsers keep until they can emit it.
 pub(crate) const MAX_BYTES_WITHOUT_CONTENT: usize = 32 << 20;
 
-/// The body of an answer that is not streamed, and a page of a list of models. It is parsed as a
-/// whole, which may take thirty times as much memory.
+/// The body of an answer that is not streamed.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// A page of a list of models. It becomes JSON values, which may take fifty times as much memory.
+pub(crate) const MAX_LIST_BYTES: usize = 3 << 20;
 
 /// The body of an error response. More than this is cut, not refused.
 pub(crate) const MAX_ERROR_BYTES: usize = 256 << 10;

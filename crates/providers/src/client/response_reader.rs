@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::{AttemptRequest, Client, ClientEvent, ClientNotice, RetryPolicy};
-use crate::limits::{self, MAX_BODY_BYTES, MAX_ERROR_BYTES};
+use crate::limits::{self, MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_LIST_BYTES};
 use crate::{
     AnswerEvent, ByteStream, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
     StreamDecoder, decode_answer_body,
@@ -67,7 +67,7 @@ impl ResponseReader {
         }
         let mut batch = Vec::new();
         let Some(decoder) = &mut self.decoder else {
-            let body = self.body.read_whole().await?;
+            let body = self.body.read_whole(MAX_BODY_BYTES).await?;
             for event in decode_answer_body(self.protocol, &body) {
                 self.accept(event, &mut batch)?;
             }
@@ -164,7 +164,7 @@ pub(super) async fn read_whole(
     if !(200..300).contains(&response.status) {
         return Err(read_error(protocol, response, &client.retry).await);
     }
-    ResponseBody::new(response.body, &client.retry, LONGEST_SMALL_BODY).read_whole().await
+    ResponseBody::new(response.body, &client.retry, LONGEST_SMALL_BODY).read_whole(MAX_LIST_BYTES).await
 }
 
 /// Whether a held event says nothing any more once `later` has come.
@@ -247,11 +247,11 @@ impl ResponseBody {
     }
 
     /// All bytes. `Err` if there are more than an answer can have.
-    async fn read_whole(&mut self) -> Result<Vec<u8>, ProviderError> {
+    async fn read_whole(&mut self, most: usize) -> Result<Vec<u8>, ProviderError> {
         let mut all = Vec::new();
         while let Some(chunk) = self.next_chunk().await? {
-            if all.len() + chunk.len() > MAX_BODY_BYTES {
-                let message = format!("it has more than {MAX_BODY_BYTES} bytes");
+            if all.len() + chunk.len() > most {
+                let message = format!("it has more than {most} bytes");
                 return Err(ProviderError::new(FailureKind::AnswerTooLong, message));
             }
             all.extend_from_slice(&chunk);
