@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hardpan_agent::events::{AgentStart, ToolExecutionEnd};
 use hardpan_agent::{Agent, ApprovalRequest};
 use hardpan_context::{FoundSecret, Redactions, SecretScanner};
+use hardpan_files::read_small_text;
 use hardpan_tools::CallSubject;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -187,7 +188,7 @@ fn subject_text(request: &ApprovalRequest) -> String {
 /// Adds a line: one write at the end of the file, so that lines of several processes do not mix.
 fn append(data: &Path, entry: &AuditEntry) -> io::Result<()> {
     let [path, before] = FILES.map(|name| data.join(name));
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    path.parent().map_or(Ok(()), hardpan_files::create_private_folder)?;
     if fs::metadata(&path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
         fs::rename(&path, before)?;
     }
@@ -202,7 +203,7 @@ fn append(data: &Path, entry: &AuditEntry) -> io::Result<()> {
 /// The lines of the log, oldest first. Those that cannot be read are left out.
 pub fn read_audit_log(data: &Path) -> Vec<AuditEntry> {
     let [path, before] = FILES.map(|name| data.join(name));
-    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let read = |path: &Path| read_small_text(path, 2 * MAX_FILE_BYTES).unwrap_or_default();
     let entries = |text: &str| -> Vec<AuditEntry> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
