@@ -37,8 +37,8 @@ use crate::Rates;
 /// [`HORIZON_SHARE`] it decides how far the costs can be from the best ones.
 const RENT_SHARE: f64 = 0.75;
 
-/// A session is expected to go on for this share of the requests it has had. Replays of recorded
-/// sessions did best with it.
+/// A session is expected to go on for this share of the requests it has had. Chosen on recorded sessions
+/// (`docs/economy.md`).
 pub const HORIZON_SHARE: f64 = 1.0 / 3.0;
 
 /// The prices of a cached prompt, in units of one token of plain input.
