@@ -2,7 +2,7 @@
 
 use hardpan_economy::{IdlePause, Rates};
 use hardpan_models::CacheKind;
-use hardpan_prompt::Prompt;
+use hardpan_prompt::{CacheLifetime, Prompt};
 use hardpan_providers::ClientRequest;
 use serde::Serialize;
 
@@ -44,19 +44,29 @@ impl Agent {
     pub fn cache_warmth(&self) -> Option<CacheWarmth> {
         let last_request = lock(&self.inner.last_request).clone()?;
         let cache = &last_request.target.profile.cache;
-        let lifetime = cache.lifetime?;
+        let assembled = &last_request.assembled;
+        let breakpoints = assembled.prompt.breakpoints();
+        let long = breakpoints.iter().rfind(|breakpoint| breakpoint.lifetime == CacheLifetime::OneHour);
+        let kept = long.map_or(0, |breakpoint| assembled.measured.tokens_through(breakpoint.block));
+        // The end of the conversation decides: what lives longer before it is not lost with it.
+        let (lifetime, kept) = match long == breakpoints.last() && long.is_some() {
+            true => (cache.long_lifetime.or(cache.lifetime)?, 0),
+            false => (cache.lifetime?, kept),
+        };
         let conversation = lock(&self.inner.conversation);
         let (at, ..) = conversation.last_request.as_ref()?;
         let age = self.now().as_second() - at.as_second();
-        let tokens = last_request.assembled.measured.total();
+        let total = last_request.assembled.measured.total();
+        let tokens = total.saturating_sub(kept);
         let pause = IdlePause {
             gaps: &conversation.pauses,
             // A ping restarts the lifetime of the entries, but not the user's pause.
             idle: lifetime.saturating_mul(conversation.pings + 1).saturating_sub(PING_LEAD_SECONDS),
             lifetime,
             tokens,
+            kept,
             garbage: last_request.assembled.layout.layout().garbage_tokens(conversation.memory.current()),
-            ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, tokens as u64)
+            ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, total as u64)
                 .ratios(),
             pings: conversation.pings,
         };

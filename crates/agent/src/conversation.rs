@@ -367,14 +367,18 @@ impl Conversation {
                 if let (Some(message), Some(prefix)) = (&request.message, request.prefix) {
                     Arc::make_mut(&mut self.answer_prefixes).insert(MessageId(message.clone()), prefix);
                 }
-                let gap =
-                    self.last_request.as_ref().map(|(at, ..)| request.started.as_second() - at.as_second());
-                self.pauses.extend(gap.and_then(|gap| u32::try_from(gap).ok()));
+                self.pauses.extend(self.pause_until(request.started));
                 self.pings = 0;
             }
             _ => {}
         }
         self.last_request = Some(cache_entry_time(request));
+    }
+
+    /// Seconds from the last request to a moment; `None` before the first one.
+    pub(crate) fn pause_until(&self, now: Timestamp) -> Option<u32> {
+        let (at, ..) = self.last_request.as_ref()?;
+        u32::try_from(now.as_second() - at.as_second()).ok()
     }
 
     /// Stores what is written once per run: counters of the layouts, costs by key, and the cache

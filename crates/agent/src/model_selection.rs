@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hardpan_context::{KeepLevel, LayoutName, Target};
+use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_providers::Client;
 use hardpan_session::Record;
@@ -31,6 +31,11 @@ impl Agent {
     /// The layout of the next request.
     pub fn layout(&self) -> LayoutName {
         lock(&self.inner.selection).layout
+    }
+
+    /// For how long the provider is asked to keep what requests cache.
+    pub fn cache_lifetime(&self) -> LifetimeSetting {
+        self.inner.setup.cache_lifetime
     }
 
     /// How much of the conversation a fold may take out of requests.

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use hardpan_context::{AssembledPrompt, FoldReason, RenderCache, Snapshot, assemble};
+use hardpan_economy::PauseCounts;
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, ItemKind, MessageId, Prompt};
 use hardpan_providers::{ClientRequest, PromptFallbacks};
@@ -105,8 +106,10 @@ impl Agent {
                 .filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
-        let is_free = Self::is_fold_free(&conversation, selection, snapshot.now);
-        snapshot.fold = snapshot.fold.or(is_free.then_some(FoldReason::CacheLost));
+        snapshot.fold = snapshot.fold.or(Self::lost_cache(&conversation, selection, snapshot.now));
+        snapshot.cache_lifetime = self.cache_lifetime();
+        let pauses = conversation.pauses.iter().copied().chain(conversation.pause_until(snapshot.now));
+        snapshot.pauses = PauseCounts::new(pauses, &selection.target.profile.cache);
         snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = self.tools().declarations();
         snapshot.keep = self.keep();
@@ -121,11 +124,15 @@ impl Agent {
         Ok(snapshot)
     }
 
-    /// Whether the cache of the last request is lost (expired, or another model was selected), so that
-    /// a fold costs nothing.
-    fn is_fold_free(conversation: &Conversation, selection: &ModelSelection, now: Timestamp) -> bool {
-        let Some((at, provider, model)) = &conversation.last_request else { return false };
-        selection.target.has_lost_cache(provider, model, now.as_second() - at.as_second())
+    /// What is lost of the cache of the last request, since entries expired or another model was
+    /// selected: folds after what is left cost nothing.
+    fn lost_cache(
+        conversation: &Conversation,
+        selection: &ModelSelection,
+        now: Timestamp,
+    ) -> Option<FoldReason> {
+        let (at, provider, model) = conversation.last_request.as_ref()?;
+        selection.target.lost_cache(provider, model, now.as_second() - at.as_second())
     }
 
     /// Looks for secrets in a prompt. Returns whether the snapshot has learned to replace some.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{
-    AssembledPrompt, Coupling, KeepLevel, LayoutName, PromptTexts, RenderCache, RepositoryView, Snapshot,
-    SnapshotError, Target,
+    AssembledPrompt, Coupling, KeepLevel, LayoutName, LifetimeSetting, PromptTexts, RenderCache,
+    RepositoryView, Snapshot, SnapshotError, Target,
 };
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{DeniedBy, TokenUsage};
@@ -52,6 +52,8 @@ pub struct Setup {
     pub layout: LayoutName,
     /// How much of the conversation a fold may take out of requests.
     pub keep: KeepLevel,
+    /// For how long the provider is asked to keep what requests cache.
+    pub cache_lifetime: LifetimeSetting,
     /// How much the model thinks.
     pub thinking: ThinkingSetting,
     /// What to do about secrets in requests.

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 use crate::options::RequestOptions;
 use crate::settings::Settings;
-use crate::target::resolve_keep;
+use crate::target::{resolve_keep, resolve_lifetime};
 
 pub(crate) use folder::discover_expansions;
 pub use folder::{FolderReader, RepositoryState};
@@ -81,6 +81,9 @@ pub fn read_snapshot_file(
     // A snapshot file says itself what to keep, unless a flag does.
     if options.target.keep.is_some() {
         file.keep = resolve_keep(&options.target, settings);
+    }
+    if options.target.cache_lifetime.is_some() {
+        file.cache_lifetime = resolve_lifetime(&options.target, settings);
     }
     file.fold |= options.fold;
     Ok(file)

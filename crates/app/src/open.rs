@@ -33,7 +33,7 @@ use crate::session_origin::{
 use crate::settings::{Settings, SettingsError, expand_home};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
-    resolve_target,
+    resolve_lifetime, resolve_target,
 };
 use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet};
 use crate::workspace_context::WorkspaceContext;
@@ -180,6 +180,7 @@ impl ConversationApp {
             expansions,
             layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
             keep: resolve_keep(&options.target, &settings),
+            cache_lifetime: resolve_lifetime(&options.target, &settings),
             thinking,
             secrets,
             settings: agent_settings(&settings),

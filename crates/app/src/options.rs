@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hardpan_context::KeepLevel;
+use hardpan_context::{KeepLevel, LifetimeSetting};
 use hardpan_models::ThinkingSetting;
 use hardpan_sandbox::SandboxLauncher;
 use jiff::Timestamp;
@@ -29,6 +29,8 @@ pub struct TargetOptions {
     pub layout: Option<String>,
     /// How much of the conversation requests keep.
     pub keep: Option<KeepLevel>,
+    /// For how long the provider is asked to keep what requests cache.
+    pub cache_lifetime: Option<LifetimeSetting>,
 }
 
 /// A conversation to open.

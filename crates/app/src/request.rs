@@ -41,7 +41,9 @@ use crate::provider_route::ProviderRoute;
 use crate::secrets::secret_settings;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
-use crate::target::{TargetError, resolve_keep, resolve_layout, resolve_target, target_notices};
+use crate::target::{
+    TargetError, resolve_keep, resolve_layout, resolve_lifetime, resolve_target, target_notices,
+};
 use crate::tool_set::{SessionArtifacts, shown_tools};
 use crate::workspace_context::WorkspaceContext;
 
@@ -160,6 +162,7 @@ pub async fn assemble(
         expansions,
         layout: resolve_layout(&options.target, settings, conversation.layout.as_deref())?,
         keep: resolve_keep(&options.target, settings),
+        cache_lifetime: resolve_lifetime(&options.target, settings),
         thinking,
         secrets: secret_settings(settings, Some(&options.folder)),
         settings: agent_settings(settings),

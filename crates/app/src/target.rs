@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_context::{KeepLevel, LayoutName, Target, UnknownLayout};
+use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting, Target, UnknownLayout};
 use hardpan_models::{ThinkingSetting, UnknownName};
 
 use crate::learned_state::LearnedState;
@@ -56,6 +56,11 @@ pub fn resolve_layout(
     let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
     let named = named.or(settings.config.layout.clone());
     Ok(session.map_or_else(|| named.map_or(Ok(LayoutName::default()), |name| name.parse()), Ok)?)
+}
+
+/// Chooses for how long the provider is asked to keep what requests cache: the flag, then the settings.
+pub fn resolve_lifetime(options: &TargetOptions, settings: &Settings) -> LifetimeSetting {
+    options.cache_lifetime.or(settings.config.cache_lifetime).unwrap_or_default()
 }
 
 /// Chooses how much of the conversation requests keep: the flag, then the settings.

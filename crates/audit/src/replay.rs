@@ -20,7 +20,7 @@ mod threads; // ReplayThread: requests as series of messages with sizes
 
 use std::sync::Arc;
 
-use hardpan_context::{AssembleError, KeepLevel, LayoutName, PromptTextsError};
+use hardpan_context::{AssembleError, KeepLevel, LayoutName, LifetimeSetting, PromptTextsError};
 use hardpan_models::{Catalogue, UnknownName};
 use hardpan_prompt::TokenUsage;
 use serde::Serialize;
@@ -50,6 +50,7 @@ pub enum ReplayError {
 pub struct ReplayPolicy {
     layout: LayoutName,
     keep: KeepLevel,
+    lifetime: LifetimeSetting,
 }
 
 impl ReplayPolicy {
@@ -69,11 +70,16 @@ impl ReplayPolicy {
 
     /// The layout `strata`, whose folds take out what `keep` lets go.
     pub const fn strata(keep: KeepLevel) -> Self {
-        ReplayPolicy { layout: LayoutName::Strata, keep }
+        ReplayPolicy { layout: LayoutName::Strata, keep, lifetime: LifetimeSetting::Auto }
+    }
+
+    /// The same with another lifetime of cache entries.
+    pub fn with_lifetime(self, lifetime: LifetimeSetting) -> Self {
+        ReplayPolicy { lifetime, ..self }
     }
 
     const fn of_layout(layout: LayoutName) -> Self {
-        ReplayPolicy { layout, keep: KeepLevel::Current }
+        ReplayPolicy { layout, keep: KeepLevel::Current, lifetime: LifetimeSetting::Auto }
     }
 
     /// How much folds take out. `None` for layouts that do not fold.
@@ -209,7 +215,7 @@ impl Replay {
     pub fn run(&self, policy: ReplayPolicy) -> Result<ReplayCost, ReplayError> {
         let mut replayed = ReplayCost::default();
         for thread in &self.threads {
-            replayed.add(&engine::run(thread, policy.layout, policy.keep)?);
+            replayed.add(&engine::run(thread, policy)?);
         }
         Ok(replayed)
     }

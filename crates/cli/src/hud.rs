@@ -14,6 +14,7 @@ use hardpan_prompt::ItemKind;
 use serde_json::{Value, json};
 
 use crate::output::{Align, Table, dollars, safe, thousands};
+use crate::views::{fold_line, lifetime_line};
 use bars::{Frame, bar, frame, padded};
 use blocks::{Region, regions};
 use wrap::wrap;
@@ -74,6 +75,8 @@ impl Hud<'_> {
             "session": self.session,
             "requests": self.requests,
             "blocks": regions,
+            "next_fold": breakdown.next_fold,
+            "cache_lifetime": breakdown.cache_lifetime,
             "verdict": self.verdict,
         });
         for SessionFigure { name, last_request, session, .. } in self.layout_figures {
@@ -130,6 +133,8 @@ impl Hud<'_> {
             }
             None => format!("from the cache: {} of all\n", rate(self.session)),
         };
+        words.push_str(&lifetime_line(self.breakdown));
+        words.push_str(&fold_line(self.breakdown));
         words.extend(self.verdict.iter().map(|verdict| safe(&verdict.sentence()) + "\n"));
         text + &wrap(&words, width)
     }

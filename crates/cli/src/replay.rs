@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use hardpan_audit::{BilledTotals, Recording, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches};
-use hardpan_context::KeepLevel;
+use hardpan_context::{KeepLevel, LifetimeSetting};
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
@@ -31,6 +31,9 @@ pub struct ReplayArgs {
     /// lean are compared
     #[arg(long)]
     keep: Option<KeepLevel>,
+    /// How long the provider is asked to keep what requests cache: auto, 5m or 1h
+    #[arg(long, value_name = "TIME", default_value_t)]
+    cache_lifetime: LifetimeSetting,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -75,7 +78,7 @@ impl ReplayArgs {
             policies.insert(first, ReplayPolicy::strata(keep));
             policies.dedup();
         }
-        policies
+        policies.iter().map(|policy| policy.with_lifetime(self.cache_lifetime)).collect()
     }
 }
 

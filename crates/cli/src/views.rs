@@ -1,8 +1,8 @@
 //! The tables that commands print: providers, the blocks of a request, and the breakdown of
 //! the context.
 
-use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook};
-use hardpan_prompt::{ItemKind, Omission};
+use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook, LifetimeOutlook};
+use hardpan_prompt::{CacheLifetime, ItemKind, Omission};
 use hardpan_providers::{HttpRequest, mask_url};
 use hardpan_session::StoredContent;
 use serde::Serialize;
@@ -77,8 +77,29 @@ fn price_line(breakdown: &Breakdown) -> String {
     format!("price of the input: {cold} cold, {warm} warm\n")
 }
 
-/// Where the next fold would begin, and what it would bring.
-fn fold_line(breakdown: &Breakdown) -> String {
+/// How the lifetime of cache entries was chosen, in a line; nothing as long as there is nothing to choose
+/// by.
+pub fn lifetime_line(breakdown: &Breakdown) -> String {
+    let outlook = breakdown.cache_lifetime.filter(|it| !it.pauses.is_empty() || !it.setting.is_auto());
+    let Some(LifetimeOutlook { setting, pauses, expected_pauses, break_even_pauses }) = outlook else {
+        return String::new();
+    };
+    let long = CacheLifetime::OneHour.name();
+    let kept = match breakdown.breakpoints.iter().rfind(|mark| mark.ttl == long) {
+        Some(mark) => format!("{long} for the first {} tokens", thousands(mark.tokens)),
+        None => CacheLifetime::FiveMinutes.name().to_owned(),
+    };
+    let counted = match pauses.bridged {
+        1 => "1 pause that an hour bridges".to_owned(),
+        count => format!("{count} pauses that an hour bridges"),
+    };
+    format!(
+        "cache lifetime ({setting}): {kept}; {counted}, {expected_pauses} more expected, {break_even_pauses} needed\n"
+    )
+}
+
+/// Where the next fold would begin, and what it would cost and save, in a line.
+pub fn fold_line(breakdown: &Breakdown) -> String {
     let Some(FoldOutlook { kept_tokens, garbage_tokens, price, rent, saving }) = breakdown.next_fold else {
         return String::new();
     };
@@ -215,6 +236,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
         "\n".into(),
         marks,
         price_line(breakdown),
+        lifetime_line(breakdown),
         fold_line(breakdown),
     ];
     parts.concat() + &left_out(&breakdown.left_out, width)

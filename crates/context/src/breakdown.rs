@@ -5,12 +5,14 @@ mod regions; // the pieces of a prompt, grouped by region
 
 use std::collections::BTreeMap;
 
-use hardpan_economy::quote;
+use hardpan_economy::{LifetimePrices, PauseCounts, quote};
 use hardpan_prompt::{ItemKind, Omission, Source};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::{AssembledPrompt, FoldOutlook, LayoutName, RenderCache, Snapshot, Target, TierInfo};
+use crate::{
+    AssembledPrompt, FoldOutlook, LayoutName, LifetimeSetting, RenderCache, Snapshot, Target, TierInfo,
+};
 
 pub use regions::PromptPiece;
 
@@ -50,6 +52,9 @@ pub struct Breakdown {
     /// `strata`: where the next fold would begin, and what it would bring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_fold: Option<FoldOutlook>,
+    /// How the lifetime of cache entries was chosen, where the provider offers two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_lifetime: Option<LifetimeOutlook>,
     /// How tokens were counted, and how exact that is.
     pub tokenizer: TokenizerInfo,
 }
@@ -119,6 +124,32 @@ pub struct RequestPrice {
     pub currency: &'static str,
     /// Whether the catalogue knows what this model costs.
     pub known: bool,
+}
+
+/// How the lifetime of cache entries was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LifetimeOutlook {
+    /// What the settings ask for: `auto`, `5m` or `1h`.
+    pub setting: LifetimeSetting,
+    /// The pauses of the conversation so far that outlasted a lifetime.
+    pub pauses: PauseCounts,
+    /// How many more pauses an entry of the long lifetime is expected to bridge.
+    pub expected_pauses: f64,
+    /// How many expected pauses make the long lifetime worth its price.
+    pub break_even_pauses: f64,
+}
+
+impl LifetimeOutlook {
+    fn new(snapshot: &Snapshot, target: &Target, tokens: usize) -> Option<Self> {
+        let prices = LifetimePrices::for_model(&target.model, &target.profile, tokens as u64)?;
+        let rounded = |pauses: f64| (pauses * 100.0).round() / 100.0;
+        Some(LifetimeOutlook {
+            setting: snapshot.cache_lifetime,
+            pauses: snapshot.pauses,
+            expected_pauses: rounded(snapshot.pauses.expected_bridges()),
+            break_even_pauses: rounded(prices.break_even_pauses()),
+        })
+    }
 }
 
 /// How the tokens of a breakdown were counted.
@@ -218,6 +249,7 @@ impl Breakdown {
                 known: target.model.price.is_known(),
             },
             next_fold: layout.layout().fold_outlook(layout_state),
+            cache_lifetime: LifetimeOutlook::new(snapshot, target, measured.total()),
             tokenizer: TokenizerInfo {
                 vocabulary: render_cache.counter.vocabulary().name(),
                 exact,

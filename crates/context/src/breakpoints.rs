@@ -3,8 +3,10 @@
 //! A provider takes four breakpoints. The end of the conversation always gets one, so that a tool loop
 //! reads its own conversation; the others go where they spare most.
 
+use hardpan_economy::LifetimePrices;
 use hardpan_prompt::{Block, CacheLifetime, Content, Prompt, PromptMessage, PromptTokens, Region, Role};
 
+use crate::LifetimeSetting;
 use crate::layout::LayoutInput;
 use crate::message_builder::MessageBuilder;
 
@@ -90,11 +92,30 @@ impl CacheEnds {
             let Some(least) = (0..useful.len()).rev().min_by_key(spared) else { break };
             useful.remove(least);
         }
+        let system = places.system_end();
+        let head = system.map_or(0, |end| measured.tokens_through(end + offset));
+        let [first, others] = lifetimes(input, head, measured.total());
         for (index, block) in prompt.blocks_mut().enumerate() {
             let is_end = needed.contains(&index) || useful.contains(&index);
-            block.breakpoint = is_end.then_some(CacheLifetime::FiveMinutes);
+            block.breakpoint = is_end.then_some(if Some(index) == system { first } else { others });
         }
         measured
+    }
+}
+
+/// The lifetimes of an entry that ends with the system prompt, and of the others. By itself only the
+/// system prompt is worth the long one: nothing else of these layouts stays as it is for long.
+fn lifetimes(input: &LayoutInput<'_>, head: usize, total: usize) -> [CacheLifetime; 2] {
+    let (target, snapshot) = (input.target, input.snapshot);
+    let long_if = |pays: bool| if pays { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes };
+    match snapshot.cache_lifetime {
+        LifetimeSetting::FiveMinutes => [CacheLifetime::FiveMinutes; 2],
+        LifetimeSetting::OneHour => [long_if(target.profile.cache.long_lifetime.is_some()); 2],
+        LifetimeSetting::Auto => {
+            let prices = LifetimePrices::for_model(&target.model, &target.profile, total as u64);
+            let pays = |prices: LifetimePrices| prices.expected_saving(head, 0, &snapshot.pauses) > 0.0;
+            [long_if(prices.is_some_and(pays)), CacheLifetime::FiveMinutes]
+        }
     }
 }
 

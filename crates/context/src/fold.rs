@@ -12,6 +12,8 @@ pub enum FoldReason {
     Requested,
     /// The cache is lost anyway, so that a fold costs nothing.
     CacheLost,
+    /// What was cached for the short lifetime is lost, so that a fold after what lives on costs nothing.
+    ShortCacheLost,
     /// The window is full, and a fold makes room.
     WindowFull,
     /// The rent paid for garbage, and the rent expected, have reached what a fold costs.
@@ -19,11 +21,17 @@ pub enum FoldReason {
 }
 
 impl FoldReason {
+    /// Whether the cache is lost, all or in part: then a fold may be free, and is not asked for.
+    pub fn is_loss(self) -> bool {
+        matches!(self, FoldReason::CacheLost | FoldReason::ShortCacheLost)
+    }
+
     /// A stable name, for logs.
     pub fn as_str(self) -> &'static str {
         match self {
             FoldReason::Requested => "requested",
             FoldReason::CacheLost => "cache_lost",
+            FoldReason::ShortCacheLost => "short_cache_lost",
             FoldReason::WindowFull => "window_full",
             FoldReason::RentPaid => "rent_paid",
         }

@@ -26,6 +26,7 @@ mod assemble; // from a snapshot to a prompt that fits its window and its model
 mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod breakdown; // where the tokens of a prompt go: by region, kind and tier
 mod breakpoints; // which ends of a prompt get one of the four breakpoints
+mod cache_lifetime; // how long the provider is asked to keep what requests cache
 mod fallbacks; // the same prompt for models without tools or without images
 mod fold; // that a request folds, and why
 mod history; // the conversation, converted to messages that every provider accepts
@@ -51,7 +52,10 @@ mod time; // timestamps as the model reads them
 
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
 pub use bound_reasoning::prefix_hash;
-pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
+pub use breakdown::{
+    Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, LifetimeOutlook, SessionFigure,
+};
+pub use cache_lifetime::{LifetimeSetting, UnknownLifetime};
 pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldOutlook, FoldReason};
 pub use inline::require_all_properties;
@@ -62,9 +66,9 @@ pub use render_cache::RenderCache;
 pub use secrets::{FoundSecret, Redactions, SecretScanner, secret_id};
 pub use snapshot::{
     AgentMode, ContextImage, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry, ItemEntry,
-    ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot, SnapshotError,
-    SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, SystemParts, ThinkingEntry, TreeEntry,
-    UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
+    LostCache, ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot,
+    SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, SystemParts, ThinkingEntry,
+    TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
 };
 pub use system::system_prompt_segments;
 pub use target::Target;

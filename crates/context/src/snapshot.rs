@@ -7,6 +7,7 @@ mod writing; // from a snapshot to the JSON form
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hardpan_economy::PauseCounts;
 use hardpan_prompt::{AgentMessage, Hash, Image, Item, ItemKind, MessageId, Omission, Text, Tool};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -14,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, KeepLevel, LayoutState};
+use crate::{FoldReason, KeepLevel, LayoutState, LifetimeSetting};
 
 pub use file::{
-    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile,
-    PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry,
+    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, LostCache, ObservationEntry, PageEntry,
+    ProjectFile, PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry,
     UnavailableEntry, WebSearchEntry, snapshot_schema,
 };
 
@@ -201,6 +202,10 @@ pub struct Snapshot {
     pub knowledge: FileKnowledge,
     /// How much of the conversation a fold may take out.
     pub keep: KeepLevel,
+    /// For how long the provider is asked to keep what the request caches.
+    pub cache_lifetime: LifetimeSetting,
+    /// How many pauses of the conversation outlasted the lifetimes of the provider's cache.
+    pub pauses: PauseCounts,
     /// Whether the request is no part of a conversation, such as one for a summary: nothing is worth a
     /// cache entry, and the time does not matter.
     pub stands_alone: bool,
@@ -261,6 +266,8 @@ impl Snapshot {
             first_unsent: None,
             knowledge: FileKnowledge::default(),
             keep: KeepLevel::default(),
+            cache_lifetime: LifetimeSetting::default(),
+            pauses: PauseCounts::default(),
             stands_alone: false,
             fold: None,
             at_fold: None,

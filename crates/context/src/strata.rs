@@ -16,6 +16,7 @@ mod draft; // one prompt from one state
 mod effort; // changes of effort that keep the cache
 mod garbage; // what of a prompt is garbage, and what a fold does about it
 mod idle; // what has not been used for long
+mod lifetimes; // which parts are kept for an hour
 mod sent_results; // the tool results of a prompt, with their calls
 mod shown_copies; // what a prompt shows, and where
 mod sites; // where a fold could begin, and whether one is due

@@ -6,7 +6,7 @@ use hardpan_models::{
 };
 use hardpan_prompt::{TokenFactor, validate::MIN_THINKING_TOKENS};
 
-use crate::AssembleError;
+use crate::{AssembleError, FoldReason};
 
 /// The model a request is for, and how its provider is spoken to.
 #[derive(Clone, Debug)]
@@ -38,11 +38,20 @@ impl Target {
         self.model.system_messages && self.model.tools
     }
 
-    /// Whether nothing of a request can be read from the cache that was answered so many seconds ago by
-    /// this model: another one answers now, or the entries have expired.
-    pub fn has_lost_cache(&self, provider: &str, model: &str, seconds: i64) -> bool {
-        let is_expired = self.profile.cache.lifetime.is_some_and(|lifetime| seconds >= i64::from(lifetime));
-        is_expired || provider != self.provider || model != self.model.id
+    /// What is lost of the cache of a request that was answered so many seconds ago by this model:
+    /// everything if another model answers now or all entries have expired, else what was cached for a
+    /// lifetime that is over. `None`: nothing.
+    pub fn lost_cache(&self, provider: &str, model: &str, seconds: i64) -> Option<FoldReason> {
+        let cache = &self.profile.cache;
+        let is_over = |lifetime: Option<u32>| lifetime.is_some_and(|lifetime| seconds >= i64::from(lifetime));
+        let is_same = provider == self.provider && model == self.model.id;
+        match is_same {
+            true if !is_over(cache.lifetime) => None,
+            true if cache.long_lifetime.is_some() && !is_over(cache.long_lifetime) => {
+                Some(FoldReason::ShortCacheLost)
+            }
+            true | false => Some(FoldReason::CacheLost),
+        }
     }
 
     /// The vocabulary to count tokens with: the model's own where it is public, else o200k.

@@ -23,14 +23,26 @@ pub struct IdlePause<'a> {
     pub idle: u32,
     /// Seconds that an entry lives after its last use.
     pub lifetime: u32,
-    /// Tokens of the cached prefix, which would have to be written again.
+    /// Tokens that would have to be written again.
     pub tokens: usize,
+    /// Tokens before them whose entries live on without a ping.
+    pub kept: usize,
     /// How many of these tokens are garbage.
     pub garbage: usize,
     /// The prices of a read and of a write, in units of plain input.
     pub ratios: (f64, f64),
     /// Pings sent in this pause so far.
     pub pings: u32,
+}
+
+/// What it saves to read a part of a prompt that would else have to be written again, less what the
+/// free fold of its loss is worth: the rent of the garbage that it drops, but never more than a fold
+/// would cost later. `ratios` are the prices of a read and of a write.
+pub(crate) fn saving_of_live_cache((read, write): (f64, f64), tokens: usize, garbage: usize) -> f64 {
+    let (all, live) = (tokens as f64, tokens.saturating_sub(garbage) as f64);
+    let saved = write * live - read * all;
+    let fold = (read * garbage as f64 * HORIZON).min(saved.max(0.0));
+    saved - fold
 }
 
 impl IdlePause<'_> {
@@ -49,13 +61,8 @@ impl IdlePause<'_> {
 
     /// What a ping costs, and what it saves if the person comes back, in units of plain input.
     pub fn price_and_saving(&self) -> (f64, f64) {
-        let (read, write) = self.ratios;
-        let (all, live) = (self.tokens as f64, self.tokens.saturating_sub(self.garbage) as f64);
-        let saved = write * live - read * all;
-        // What the free fold is worth: the rent of what it drops, but never more than a fold would
-        // cost later.
-        let fold = (read * self.garbage as f64 * HORIZON).min(saved.max(0.0));
-        (read * all, saved - fold)
+        let read_whole = self.ratios.0 * (self.tokens + self.kept) as f64;
+        (read_whole, saving_of_live_cache(self.ratios, self.tokens, self.garbage))
     }
 
     /// Whether a ping is expected to save more than it costs.
@@ -75,6 +82,7 @@ mod tests {
             idle: 280,
             lifetime: 300,
             tokens: 50_000,
+            kept: 0,
             garbage: 0,
             ratios: (0.1, 1.25),
             pings: 0,

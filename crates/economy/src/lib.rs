@@ -92,7 +92,7 @@
 //! let verdict = monitor.examine_for_loss(&request).ok_or("2,000 tokens were written again")?;
 //! assert_eq!(
 //!     verdict.sentence(),
-//!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours."
+//!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused; a lifetime of 60 minutes would have kept it). Yours."
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -105,6 +105,7 @@ pub mod folds; // RentAccounts: when dropping garbage costs less than sending it
 pub mod forecast; // forecast_cost: what an action would cost now, and when it would be free
 pub mod format; // numbers and names for people
 pub mod ledger; // Ledger: what was paid, split over what was in the prompt
+mod lifetimes; // LifetimePrices: five minutes or an hour
 mod quote; // quote: the price of a request, cold and warm
 #[cfg(test)]
 mod test_session; // a conversation, and a provider that caches
@@ -114,5 +115,6 @@ pub use cache::{Billing, CacheModel};
 pub use cache_pings::{IdlePause, MAX_PINGS};
 pub use forecast::{CostForecast, PlannedAction, forecast_cost};
 pub use ledger::{Charge, CompletedRequest, Ledger};
+pub use lifetimes::{LifetimePrices, PauseCounts};
 pub use quote::{Quote, Rates, quote};
 pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict, VerdictSource};

@@ -50,6 +50,11 @@ impl Rates {
         if self.input > 0.0 { (self.read / self.input, self.write / self.input) } else { (0.0, 1.0) }
     }
 
+    /// What writing to the cache for the long lifetime costs, in units of plain input.
+    pub fn long_write_ratio(&self) -> f64 {
+        if self.input > 0.0 { self.write_1h / self.input } else { 1.0 }
+    }
+
     /// What a token of output costs, in units of plain input; 0 for a model without a price.
     pub fn output_ratio(&self) -> f64 {
         if self.input > 0.0 { self.output / self.input } else { 0.0 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::AgentSettings;
-use hardpan_context::{KeepLevel, LayoutName};
+use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting};
 use hardpan_prompt::Volatility;
 use hardpan_providers::Transport;
 
@@ -17,6 +17,7 @@ use crate::{TestAgent, TestApprovals, WorkspaceContents};
 pub struct TestAgentBuilder {
     pub(crate) layout: LayoutName,
     pub(crate) keep: KeepLevel,
+    pub(crate) cache_lifetime: LifetimeSetting,
     pub(crate) model: String,
     pub(crate) window: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
@@ -77,6 +78,7 @@ impl TestAgentBuilder {
         TestAgentBuilder {
             layout: LayoutName::Strata,
             keep: KeepLevel::default(),
+            cache_lifetime: LifetimeSetting::default(),
             model: "claude-sonnet-5".into(),
             window: None,
             max_tokens: None,
@@ -143,6 +145,11 @@ default: {text: Fine.}
     /// The layout of prompts.
     pub fn layout(self, layout: LayoutName) -> Self {
         TestAgentBuilder { layout, ..self }
+    }
+
+    /// For how long the provider is asked to keep what requests cache.
+    pub fn cache_lifetime(self, cache_lifetime: LifetimeSetting) -> Self {
+        TestAgentBuilder { cache_lifetime, ..self }
     }
 
     /// How much of the conversation a fold may take out.

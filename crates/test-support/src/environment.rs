@@ -138,6 +138,7 @@ impl TestEnvironment {
             target: self.target(&conversation),
             layout: builder.layout,
             keep: builder.keep,
+            cache_lifetime: builder.cache_lifetime,
             thinking: ThinkingSetting::Default,
             secrets: Default::default(),
             settings: builder.settings,

@@ -62,7 +62,7 @@ fn verdict() -> CacheVerdict {
         read: 2,
         lost_tokens: 7,
         lost_dollars: 0.25,
-        cause: Cause::Expired { minutes: 6, lifetime: 5 },
+        cause: Cause::Expired { minutes: 6, lifetime: 5, avoidable_by: None },
         blame: Blame::Person,
         first_difference: None,
         source: VerdictSource::Ours,

@@ -7,7 +7,7 @@ use crate::agents::{two_files, with_files};
 /// What the last request read and wrote.
 fn last(test_agent: &TestAgent) -> (u64, u64) {
     let usage = test_agent.usages().last().cloned().expect("a usage");
-    (usage.cache_read, usage.cache_write_5m)
+    (usage.cache_read, usage.cache_written())
 }
 
 #[tokio::test]

@@ -180,11 +180,11 @@ async fn the_cache_expired() {
         test_agent.say("Go on.").await;
         assert_eq!(
             test_agent.the_loss().await.cause,
-            Cause::Expired { minutes: 12, lifetime: 5 },
+            Cause::Expired { minutes: 12, lifetime: 5, avoidable_by: Some(60) },
             "{layout}"
         );
         assert_eq!(test_agent.losses()[0].blame, Blame::Person);
-        assert!(test_agent.losses()[0].sentence().contains("expired after 5 minutes (12 minutes unused)"));
+        assert!(test_agent.losses()[0].sentence().contains("expired after 5 minutes (12 minutes unused; "));
     }
 }
 

@@ -53,7 +53,10 @@ async fn a_session_that_rested_too_long_has_expired() {
     let test_agent = test_agent.restart().await;
     test_agent.pass_minutes(90);
     test_agent.say("Go on.").await;
-    assert_eq!(test_agent.the_loss().await.cause, Cause::Expired { minutes: 90, lifetime: 5 });
+    assert_eq!(
+        test_agent.the_loss().await.cause,
+        Cause::Expired { minutes: 90, lifetime: 5, avoidable_by: None }
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
-use hardpan_context::KeepLevel;
+use hardpan_context::{KeepLevel, LifetimeSetting};
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
@@ -23,6 +23,8 @@ pub struct Config {
     pub layout: Option<String>,
     /// How much of a conversation requests keep: `all`, `history`, `current` or `lean`.
     pub keep: Option<KeepLevel>,
+    /// For how long the provider is asked to keep what requests cache: `auto`, `5m` or `1h`.
+    pub cache_lifetime: Option<LifetimeSetting>,
     /// Token limit of an answer.
     pub max_tokens: Option<u32>,
     /// Text to append to the system prompt.
@@ -241,6 +243,7 @@ impl Config {
             small_model: above.small_model.or(below.small_model),
             layout: above.layout.or(below.layout),
             keep: above.keep.or(below.keep),
+            cache_lifetime: above.cache_lifetime.or(below.cache_lifetime),
             max_tokens: above.max_tokens.or(below.max_tokens),
             secrets: above.secrets.or(below.secrets),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use hardpan_context::knowledge::FileKnowledge;
 use hardpan_context::{
-    AssembledPrompt, Coupling, FoldReason, KeepLevel, LayoutInput, LayoutName, LayoutState, PromptTexts,
-    RenderCache, Snapshot, Target, assemble, prefix_hash,
+    AssembledPrompt, Coupling, FoldReason, KeepLevel, LayoutInput, LayoutName, LayoutState, LifetimeSetting,
+    PromptTexts, RenderCache, Snapshot, Target, assemble, prefix_hash,
 };
+use hardpan_economy::PauseCounts;
 use hardpan_economy::cache::{CacheRequest, Moment};
 use hardpan_prompt::{
     AgentMessage, GivenSizes, Hash, Item, ItemKind, Json, MessageId, OmissionKey, PromptTokens, Text,
@@ -22,7 +23,7 @@ use jiff::Timestamp;
 
 use super::billed_cache::{BilledCache, FIRST_TOKEN_MS};
 use super::threads::{ReplayThread, RequestStep, Sizing};
-use super::{ReplayCost, ReplayError};
+use super::{ReplayCost, ReplayError, ReplayPolicy};
 
 /// What stands for system prompt and tools.
 const FIXED_TEXT: &str = "[system prompt and tools of the recording]";
@@ -32,6 +33,7 @@ pub(super) struct EngineRun<'a> {
     thread: &'a ReplayThread,
     layout: LayoutName,
     keep: KeepLevel,
+    lifetime: LifetimeSetting,
     texts: PromptTexts,
     tools: Vec<Tool>,
     render_cache: RenderCache,
@@ -52,6 +54,8 @@ pub(super) struct EngineRun<'a> {
     stale_reasoning: Arc<BTreeSet<MessageId>>,
     /// Files that were paged out and recalled.
     recalled: BTreeSet<Arc<str>>,
+    /// The pauses between the requests so far, in seconds.
+    pauses: Vec<u32>,
     /// When the last request's answer began, and its model.
     last_request: Option<(Moment, Arc<str>)>,
 }
@@ -64,7 +68,10 @@ pub(super) struct SentRequest {
 }
 
 impl<'a> EngineRun<'a> {
-    pub fn new(thread: &'a ReplayThread, layout: LayoutName, keep: KeepLevel) -> Result<Self, ReplayError> {
+    pub fn new(
+        thread: &'a ReplayThread,
+        ReplayPolicy { layout, keep, lifetime }: ReplayPolicy,
+    ) -> Result<Self, ReplayError> {
         let scale = match thread.sizing {
             Sizing::Fitted { scale } => scale,
             Sizing::Counted { .. } => 1.0,
@@ -82,6 +89,7 @@ impl<'a> EngineRun<'a> {
             thread,
             layout,
             keep,
+            lifetime,
             texts,
             tools: vec![tool],
             render_cache: RenderCache::new(Vocabulary::O200k),
@@ -97,6 +105,7 @@ impl<'a> EngineRun<'a> {
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
             recalled: BTreeSet::new(),
+            pauses: Vec::new(),
             last_request: None,
         };
         run.give_sizes(0);
@@ -254,8 +263,11 @@ impl<'a> EngineRun<'a> {
         snapshot.layout_state = self.layout_state.clone();
         snapshot.answer_prefixes = self.answer_prefixes.clone();
         snapshot.stale_reasoning = self.stale_reasoning.clone();
-        snapshot.fold = self.is_fold_free(step).then_some(FoldReason::CacheLost);
+        snapshot.fold = self.lost_cache(step);
         let target = self.target(step);
+        snapshot.cache_lifetime = self.lifetime;
+        let pauses = self.pauses.iter().copied().chain(self.pause_until(step));
+        snapshot.pauses = PauseCounts::new(pauses, &target.profile.cache);
         if self.layout.layout().needs_coupling(&snapshot) {
             let input = LayoutInput {
                 snapshot: &snapshot,
@@ -289,12 +301,18 @@ impl<'a> EngineRun<'a> {
         items
     }
 
-    /// Whether the cache is lost anyway.
-    fn is_fold_free(&self, step: &RequestStep) -> bool {
-        let Some((at, model)) = &self.last_request else { return false };
+    /// Seconds from the last request to a step; `None` before the first one.
+    fn pause_until(&self, step: &RequestStep) -> Option<u32> {
+        let (at, _) = self.last_request.as_ref()?;
+        u32::try_from(step.at.since(*at) / 1000).ok()
+    }
+
+    /// What is lost of the cache anyway.
+    fn lost_cache(&self, step: &RequestStep) -> Option<FoldReason> {
+        let (at, model) = self.last_request.as_ref()?;
         let target = &step.pricing.target;
         let model = if *model == step.pricing.model { target.model.id.as_str() } else { model };
-        target.has_lost_cache(&target.provider, model, step.at.since(*at) / 1000)
+        target.lost_cache(&target.provider, model, step.at.since(*at) / 1000)
     }
 
     /// The files that were paged out and have not been recalled, with the tokens of what showed them.
@@ -367,17 +385,14 @@ impl<'a> EngineRun<'a> {
                 Arc::make_mut(&mut self.answer_prefixes).insert(id, prefix_hash(&assembled.prompt));
             }
         }
+        self.pauses.extend(self.pause_until(step));
         self.last_request = Some((step.ended.min(step.at.plus(FIRST_TOKEN_MS)), step.pricing.model.clone()));
     }
 }
 
 /// Replays a thread: what its requests cost with a layout.
-pub(super) fn run(
-    thread: &ReplayThread,
-    layout: LayoutName,
-    keep: KeepLevel,
-) -> Result<ReplayCost, ReplayError> {
-    let mut run = EngineRun::new(thread, layout, keep)?;
+pub(super) fn run(thread: &ReplayThread, policy: ReplayPolicy) -> Result<ReplayCost, ReplayError> {
+    let mut run = EngineRun::new(thread, policy)?;
     let mut billed_cache = BilledCache::default();
     for step in &thread.steps {
         let paged = run.paged_files();

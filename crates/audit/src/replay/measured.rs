@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{KeepLevel, LayoutName};
+use hardpan_context::KeepLevel;
 use hardpan_economy::cache::{CacheBlock, Section};
 use hardpan_prompt::Hash;
 
-use super::ReplayError;
 use super::engine::EngineRun;
 use super::threads::ReplayThread;
+use super::{ReplayError, ReplayPolicy};
 
 /// The requests of a thread, measured.
 pub(super) struct MeasuredThread(pub Vec<MeasuredRequest>);
@@ -46,7 +46,7 @@ const MOST_REQUESTS: usize = 4;
 impl MeasuredThread {
     /// Measures a thread. `keep` says what a fold may drop.
     pub fn new(thread: &ReplayThread, keep: KeepLevel) -> Result<Self, ReplayError> {
-        let mut run = EngineRun::new(thread, LayoutName::Strata, KeepLevel::All)?;
+        let mut run = EngineRun::new(thread, ReplayPolicy::APPEND)?;
         let mut measured = Vec::with_capacity(thread.steps.len());
         let mut before: Vec<CacheBlock> = Vec::new();
         // For each block: the request that it was new in, and its position there.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::{ForeignSessions, RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
-use hardpan_context::KeepLevel;
+use hardpan_context::{KeepLevel, LifetimeSetting};
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
 
@@ -101,6 +101,10 @@ pub struct TargetArgs {
     /// recall what is left out [default: current]
     #[arg(long, value_name = "LEVEL")]
     pub keep: Option<KeepLevel>,
+    /// How long the provider is asked to keep what requests cache, where it offers a choice: auto (by
+    /// the pauses of the conversation), 5m or 1h [default: auto]
+    #[arg(long, value_name = "TIME")]
+    pub cache_lifetime: Option<LifetimeSetting>,
     /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,
@@ -133,6 +137,7 @@ impl TargetArgs {
             thinking: self.thinking,
             layout: self.layout.clone(),
             keep: self.keep,
+            cache_lifetime: self.cache_lifetime,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use hardpan_economy::PauseCounts;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
     AgentMessage, Effort, Hash, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
@@ -15,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, PromptType, Skill};
 use crate::knowledge::FileObservation;
-use crate::{KeepLevel, LayoutState};
+use crate::{KeepLevel, LayoutState, LifetimeSetting};
 
 /// A snapshot as it is written to a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -93,9 +94,18 @@ pub struct SnapshotFile {
     /// How much of the conversation a fold may take out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: KeepLevel,
+    /// For how long the provider is asked to keep what the request caches: `auto`, `5m` or `1h`.
+    #[serde(default, skip_serializing_if = "LifetimeSetting::is_auto")]
+    pub cache_lifetime: LifetimeSetting,
+    /// How many pauses of the conversation outlasted the lifetimes of the provider's cache.
+    #[serde(default, skip_serializing_if = "PauseCounts::is_empty")]
+    pub pauses: PauseCounts,
     /// `strata`: fold with this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fold: bool,
+    /// `strata`: how much of what earlier requests cached has expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_cache: Option<LostCache>,
     /// What the layouts carry over from earlier requests, as `hardpan request --next-memory` writes
     /// it.
     #[serde(rename = "memory", default, skip_serializing_if = "LayoutState::is_empty")]
@@ -126,6 +136,16 @@ pub struct UnavailableEntry {
     /// The kind of reason, for programs; `unavailable` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<UnavailableCode>,
+}
+
+/// How much of what earlier requests cached has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LostCache {
+    /// What was cached for the short lifetime.
+    Short,
+    /// Everything.
+    All,
 }
 
 fn is_default(keep: &KeepLevel) -> bool {

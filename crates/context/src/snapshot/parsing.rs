@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hardpan_economy::PauseCounts;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
     AgentMessage, Image, Item, ItemKind, MessageId, Omission, OmissionReason, Text, Tool, UnavailableCode,
@@ -12,14 +13,14 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::file::{
-    FileEntry, ImageEntry, ItemEntry, PageEntry, PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry,
-    SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry,
+    FileEntry, ImageEntry, ItemEntry, LostCache, PageEntry, PromptEntry, SnapshotFile, SymbolEntry,
+    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry,
 };
 use super::{
     AgentMode, ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SnapshotError, SystemParts, UserPrompt,
 };
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, KeepLevel, LayoutState};
+use crate::{FoldReason, KeepLevel, LayoutState, LifetimeSetting};
 
 /// The version of the format that this program reads and writes.
 const VERSION: u32 = 1;
@@ -58,7 +59,10 @@ impl SnapshotFile {
             first_unsent: None,
             file_observations: Vec::new(),
             keep: KeepLevel::default(),
+            cache_lifetime: LifetimeSetting::default(),
+            pauses: PauseCounts::default(),
             fold: false,
+            lost_cache: None,
             layout_state: LayoutState::default(),
             unavailable: Vec::new(),
         }
@@ -163,8 +167,13 @@ impl SnapshotFile {
             first_unsent: self.first_unsent,
             knowledge,
             keep: self.keep,
+            cache_lifetime: self.cache_lifetime,
+            pauses: self.pauses,
             stands_alone: false,
-            fold: self.fold.then_some(FoldReason::Requested),
+            fold: self.fold.then_some(FoldReason::Requested).or(self.lost_cache.map(|lost| match lost {
+                LostCache::Short => FoldReason::ShortCacheLost,
+                LostCache::All => FoldReason::CacheLost,
+            })),
             at_fold,
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),

@@ -7,11 +7,12 @@ use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{AgentMessage, Item, ItemKind, MessageId, Omission, OmissionReason, UnavailableCode};
 
 use super::file::{
-    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, ObservationEntry, ProjectFile, PromptEntry,
-    SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry,
-    WebSearchEntry,
+    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, LostCache, ObservationEntry, ProjectFile,
+    PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry,
+    UnavailableEntry, WebSearchEntry,
 };
 use super::{ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SystemParts, UserPrompt};
+use crate::FoldReason;
 use crate::knowledge::{FileKnowledge, RecordedObservation};
 
 impl SnapshotFile {
@@ -37,6 +38,8 @@ impl SnapshotFile {
             first_unsent,
             knowledge,
             keep,
+            cache_lifetime,
+            pauses,
             stands_alone: _, // such a request is no part of a conversation, and nobody writes it down
             fold,
             at_fold,
@@ -66,7 +69,14 @@ impl SnapshotFile {
             first_unsent,
             file_observations,
             keep,
-            fold: fold.is_some(),
+            cache_lifetime,
+            pauses,
+            fold: fold.is_some_and(|reason| !reason.is_loss()),
+            lost_cache: match fold {
+                Some(FoldReason::CacheLost) => Some(LostCache::All),
+                Some(FoldReason::ShortCacheLost) => Some(LostCache::Short),
+                Some(FoldReason::Requested | FoldReason::WindowFull | FoldReason::RentPaid) | None => None,
+            },
             layout_state,
             answer_prefixes: (*answer_prefixes).clone(),
             stale_reasoning: (*stale_reasoning).clone(),

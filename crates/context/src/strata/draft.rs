@@ -9,9 +9,12 @@ use hardpan_prompt::{
 };
 
 use super::garbage::Garbage;
+use super::lifetimes::PartEnds;
 use super::sites::FoldSites;
 use super::state::StrataState;
-use super::{CopyIndex, base, breakpoints, effort, push_base, push_log, stubs, tail, tool_changes, updates};
+use super::{
+    CopyIndex, base, breakpoints, effort, lifetimes, push_base, push_log, stubs, tail, tool_changes, updates,
+};
 use crate::FoldReason;
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::LayoutInput;
@@ -99,16 +102,27 @@ impl<'a> DraftInput<'a> {
         let breakpoints::BreakpointPlacement { measured, met } =
             breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
         let garbage = Garbage::find(input, &strata, &live, &prompt, &measured);
-        // Where the cache is lost, no place of an earlier request can be read.
-        let met = met.filter(|_| snapshot.fold != Some(FoldReason::CacheLost)).or(fold_site);
+        // Where the cache is lost, no place of an earlier request can be read; where only what was kept
+        // for the short lifetime is, the rest can.
+        let met = match snapshot.fold {
+            Some(FoldReason::CacheLost) => None,
+            Some(FoldReason::ShortCacheLost) => {
+                let ends = PartEnds::new(&prompt);
+                let lives = |frontier| ends.long_lived_blocks(strata.long_lived, frontier);
+                met.map(lives).filter(|blocks| *blocks > 0)
+            }
+            _ => met,
+        };
+        let met = met.or(fold_site);
         let cached = met.unwrap_or(0);
+        lifetimes::choose_lifetimes(input, &mut strata, &measured, &garbage, cached, &mut prompt);
         Draft { prompt, strata, measured, live, garbage, met, cached }
     }
 }
 
 impl Draft<'_> {
     pub fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
-        FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
+        FoldSites::find(input, &self.strata, &self.prompt, &self.measured, &self.garbage, self.cached)
     }
 
     /// Whether a fold declares the tools as they are now: only where not even the beginning of the
@@ -145,6 +159,7 @@ impl Draft<'_> {
         // This request has yet to be draft: what it tells only once is not told yet.
         folded.tail_hash = before.tail_hash;
         folded.frontier = before.frontier;
+        folded.long_lived = before.long_lived;
         folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
         if lays_base {
             (folded.first_effort, folded.effort_changes) = (None, Vec::new());

@@ -5,6 +5,7 @@ use hardpan_economy::folds::{FoldPrices, FoldSite};
 use hardpan_prompt::{AgentMessage, Content, MessageBody, Prompt, PromptMessage, PromptTokens, Region, Role};
 
 use super::garbage::Garbage;
+use super::lifetimes::LongLived;
 use super::state::{GarbageAccount, StrataState};
 use crate::layout::LayoutInput;
 use crate::{Fold, FoldOutlook, FoldReason, KeepLevel};
@@ -31,7 +32,7 @@ impl FoldSites {
     /// The places of a prompt. `cached` is how many of its blocks the cache holds: 0 if it is lost.
     pub fn find(
         input: &LayoutInput<'_>,
-        account: &GarbageAccount,
+        strata: &StrataState,
         prompt: &Prompt,
         measured: &PromptTokens,
         garbage: &Garbage,
@@ -45,7 +46,9 @@ impl FoldSites {
         let cached_tokens = through(cached);
         let total = measured.total() as u64;
         let rates = Rates::for_model(&input.target.model, &input.target.profile, total);
-        let (read, write) = rates.ratios();
+        let (read, short_write) = rates.ratios();
+        let is_long = strata.long_lived == LongLived::Log;
+        let write = if is_long { rates.long_write_ratio() } else { short_write };
         // Lost reasoning of the turn in progress is thought again.
         let is_bound = input.target.model.binding.is_bound();
         let reasoning = if is_bound { reasoning_of_turn(prompt, measured) } else { Vec::new() };
@@ -61,8 +64,11 @@ impl FoldSites {
         };
         let mut positions = vec![head];
         positions.extend(Some(base).filter(|base| *base > head && *base < cached));
-        positions
-            .extend(account.sites.iter().copied().filter(|position| *position > base && *position < cached));
+        let earlier = strata.account.sites.iter().copied();
+        positions.extend(earlier.filter(|position| *position > base && *position < cached));
+        // What follows the part that lives on is written anyway.
+        let is_partly_lost = input.snapshot.fold == Some(FoldReason::ShortCacheLost);
+        positions.extend(Some(cached).filter(|cached| is_partly_lost && *cached > head));
         FoldSites {
             prices: FoldPrices { read, write },
             sites: positions.into_iter().map(site).collect(),
@@ -79,7 +85,7 @@ impl FoldSites {
         cached: usize,
     ) -> Option<Fold> {
         let whole = self.sites.first()?;
-        let asked = input.snapshot.fold.filter(|reason| *reason != FoldReason::CacheLost);
+        let asked = input.snapshot.fold.filter(|reason| !reason.is_loss());
         if let Some(reason) = asked {
             return Some(self.describe(account, whole, reason));
         }
@@ -87,7 +93,11 @@ impl FoldSites {
             return None;
         }
         let site = account.rents.choose_fold(&self.prices, &self.sites, self.requests)?;
-        let reason = if cached == 0 { FoldReason::CacheLost } else { FoldReason::RentPaid };
+        let reason = match input.snapshot.fold.filter(|_| site.tokens_after == 0) {
+            _ if cached == 0 => FoldReason::CacheLost,
+            Some(reason) => reason,
+            None => FoldReason::RentPaid,
+        };
         Some(self.describe(account, &site, reason))
     }
 

@@ -9,6 +9,7 @@ use hardpan_prompt::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::lifetimes::LongLived;
 use crate::FoldOutlook;
 
 fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
@@ -53,6 +54,9 @@ pub struct StrataState {
     /// The changes of the tools since then, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_changes: Vec<ToolChangeSet>,
+    /// How far the provider was asked to keep the last request for the long lifetime.
+    #[serde(skip_serializing_if = "LongLived::is_nothing")]
+    pub long_lived: LongLived,
     /// How many folds there have been in this session.
     pub folds: u32,
     /// How many of them laid BASE anew.

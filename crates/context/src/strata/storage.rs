@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Strata;
+use super::lifetimes::LongLived;
 use super::state::{
     EffortChange, Frontier, GarbageAccount, ItemUpdate, SentTail, StrataState, ToolChangeSet,
 };
@@ -28,6 +29,8 @@ struct StrataAdditions {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_changes: Vec<ToolChangeSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    long_lived: Option<LongLived>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<GarbageAccount>,
 }
 
@@ -41,8 +44,16 @@ impl StateStorage for Strata {
     }
 
     fn apply_additions(&self, state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
-        let StrataAdditions { updates, frontier, tail, tails, effort_changes, tool_changes, account } =
-            StrataAdditions::deserialize(added)?;
+        let StrataAdditions {
+            updates,
+            frontier,
+            tail,
+            tails,
+            effort_changes,
+            tool_changes,
+            long_lived,
+            account,
+        } = StrataAdditions::deserialize(added)?;
         let strata = &mut state.strata;
         strata.updates.extend(updates);
         strata.frontier = frontier.or(strata.frontier);
@@ -50,6 +61,7 @@ impl StateStorage for Strata {
         strata.tails.extend(tails);
         strata.effort_changes.extend(effort_changes);
         strata.tool_changes.extend(tool_changes);
+        strata.long_lived = long_lived.unwrap_or(strata.long_lived);
         strata.account = account.unwrap_or_else(|| std::mem::take(&mut strata.account));
         Ok(())
     }
@@ -70,6 +82,7 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         effort_changes,
         declared_tools,
         tool_changes,
+        long_lived,
         folds,
         bases,
         account,
@@ -92,6 +105,7 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         tails: tails.strip_prefix(&*before.tails)?.to_vec(),
         effort_changes: effort_changes.strip_prefix(&*before.effort_changes)?.to_vec(),
         tool_changes: tool_changes.strip_prefix(&*before.tool_changes)?.to_vec(),
+        long_lived: Some(*long_lived).filter(|_| *long_lived != before.long_lived),
         account: Some(account.clone()).filter(|account| *account != before.account),
     })
 }

@@ -121,6 +121,10 @@ pub enum Cause {
         minutes: u64,
         /// The cache's lifetime, in minutes.
         lifetime: u64,
+        /// The longer lifetime that the provider offers, in minutes, where that would have outlived
+        /// the pause.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        avoidable_by: Option<u64>,
     },
     /// The next breakpoint is further from the last entry than the provider looks back.
     TooManyNewBlocks {
@@ -208,11 +212,14 @@ impl Cause {
             Cause::Resumed => "the session was resumed by another process".into(),
             Cause::Folded => "a fold laid the items anew".into(),
             Cause::Compacted => "the conversation was compacted".into(),
-            Cause::Expired { minutes: idle, lifetime } => {
+            Cause::Expired { minutes: idle, lifetime, avoidable_by } => {
+                let longer = avoidable_by
+                    .map(|longer| format!("; a lifetime of {} would have kept it", format_minutes(longer)));
                 format!(
-                    "the cache expired after {} ({} unused)",
+                    "the cache expired after {} ({} unused{})",
                     format_minutes(*lifetime),
-                    format_minutes(*idle)
+                    format_minutes(*idle),
+                    longer.unwrap_or_default(),
                 )
             }
             Cause::TooManyNewBlocks { blocks, look_back } => {

@@ -297,7 +297,13 @@ impl LossAnalysis<'_> {
         let idle = sent.since(Moment(past.used)).max(0) as u64;
         let lifetime =
             past.entries.iter().rfind(|entry| alive < Some(entry.0)).and_then(|entry| entry.1)? as u64;
-        let expired = Cause::Expired { minutes: idle / 60_000, lifetime: lifetime / 60_000 };
+        let longer = self.rules.cache.long_lifetime.map(|seconds| u64::from(seconds) * 1000);
+        let longer = longer.filter(|longer| *longer > lifetime && *longer > idle);
+        let expired = Cause::Expired {
+            minutes: idle / 60_000,
+            lifetime: lifetime / 60_000,
+            avoidable_by: longer.map(|longer| longer / 60_000),
+        };
         (self.request.billed().cache_read + rest.margin + self.expected.margin >= rest.tokens)
             .then_some(expired)
     }

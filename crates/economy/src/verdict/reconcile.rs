@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn each_pair_of_our_word_and_theirs_has_its_conclusion() {
-        let expired = Cause::Expired { minutes: 9, lifetime: 5 };
+        let expired = Cause::Expired { minutes: 9, lifetime: 5, avoidable_by: None };
         let none = Some(CacheDiagnosis::NoDifference);
         let table = [
             (tools(), changed(ChangedPart::Tools), VerdictSource::Both, false),

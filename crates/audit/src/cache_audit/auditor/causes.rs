@@ -74,7 +74,11 @@ impl Auditor<'_> {
         if last.tokens == 0 {
             return Some(Cause::Unmarked);
         }
-        expired.map(|lifetime| Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) })
+        expired.map(|lifetime| Cause::Expired {
+            minutes: minutes(idle_ms),
+            lifetime: minutes(lifetime),
+            avoidable_by: None,
+        })
     }
 
     /// What loses the cache of the messages, as far as the conversation tells.

@@ -7,12 +7,12 @@ use crate::test_session::long_text;
 #[test]
 fn silence_that_outlasts_the_cache_is_a_persons() {
     let verdict = verdict_after(|session, _| session.wait(12 * 60));
-    let cause = Cause::Expired { minutes: 13, lifetime: 5 };
+    let cause = Cause::Expired { minutes: 13, lifetime: 5, avoidable_by: Some(60) };
     assert_eq!((verdict.cause.clone(), verdict.blame, verdict.read), (cause, Blame::Person, 0));
     assert_eq!(verdict.lost_tokens, verdict.expected_read);
     let sentence = verdict.sentence();
     assert!(
-        sentence.ends_with("the cache expired after 5 minutes (13 minutes unused). Yours."),
+        sentence.ends_with("the cache expired after 5 minutes (13 minutes unused; a lifetime of 60 minutes would have kept it). Yours."),
         "{sentence}"
     );
 }
@@ -51,7 +51,7 @@ fn an_hour_is_an_hour() {
     };
     assert_eq!(after_minutes(40).cause, Cause::AsExpected);
     let late = after_minutes(70);
-    assert_eq!(late.cause, Cause::Expired { minutes: 71, lifetime: 60 });
+    assert_eq!(late.cause, Cause::Expired { minutes: 71, lifetime: 60, avoidable_by: None });
     // Sonnet 5: 4 dollars per million for writing for an hour, 0.2 for reading.
     assert!((late.lost_dollars - late.lost_tokens as f64 * 3.8 / 1e6).abs() < 1e-9);
 }
@@ -71,7 +71,7 @@ fn with_two_lifetimes_only_the_shorter_part_expires() {
     session.wait(600);
     let verdict = mixed(&mut conversation, &mut session);
     assert!(verdict.read > 2000);
-    assert_eq!(verdict.cause, Cause::Expired { minutes: 10, lifetime: 5 });
+    assert_eq!(verdict.cause, Cause::Expired { minutes: 10, lifetime: 5, avoidable_by: Some(60) });
     // Now the tools change within the hour, after the rest has expired: what lived is lost by the
     // tools.
     conversation.assistant("m4", "Hello.").user("m5", "Go on.");
