@@ -6,8 +6,8 @@ use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    AvailableTools, Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt,
-    PromptMessage, Region, ResultPart, Role, Segment, Source, Tool, ToolChangeAction,
+    AvailableTools, Block, CacheLifetime, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason,
+    Prompt, PromptMessage, Region, ResultPart, Role, Segment, Source, Tool, ToolChangeAction,
 };
 
 use crate::coverage::Coverage;
@@ -246,12 +246,21 @@ pub fn breakpoints_are_right(
     let words =
         ["no breakpoint", "one breakpoint", "two breakpoints", "three breakpoints", "four breakpoints"];
     coverage.record(&format!("outcome: {}", words[marked.len()]));
-    if layout != LayoutName::Strata {
-        return Ok(());
-    }
     let minimum = target.profile.cache.min_tokens as usize;
     let early = marked.iter().find(|block| through(**block) < minimum);
     require(early.is_none(), "no breakpoint under the minimum", || format!("{early:?} of {marked:?}"))?;
+    // The validator checks their order.
+    let asked: BTreeSet<&str> =
+        prompt.breakpoints().iter().map(|breakpoint| breakpoint.lifetime.name()).collect();
+    let has_long = asked.contains(CacheLifetime::OneHour.name());
+    let is_offered = target.profile.cache.long_lifetime.is_some();
+    require(!has_long || is_offered, "no lifetime that is not offered", || format!("{asked:?}"))?;
+    coverage.record_if(has_long && asked.len() == 1, "outcome: an hour");
+    coverage.record_if(!has_long && !asked.is_empty(), "outcome: five minutes");
+    coverage.record_if(asked.len() == 2, "outcome: both lifetimes");
+    if layout != LayoutName::Strata {
+        return Ok(());
+    }
     // Forms without tools or images have other blocks than the memory counts.
     let same_form = target.has_markers() && target.model.tools && target.model.vision;
     let frontier = before.and_then(|before| before.stored.strata.frontier).filter(|_| same_form);

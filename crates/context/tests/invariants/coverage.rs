@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{AgentMode, SnapshotFile, Target};
+use hardpan_context::{AgentMode, LostCache, SnapshotFile, Target};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState, Tier, Volatility};
 
 use crate::random_session::{Request, Step, key_of};
@@ -33,7 +33,8 @@ const KINDS: &str = "
     state: deleted, message: bash, message: bash kept from the model, message: custom, message: compaction,
     message: branch, thinking: on, thinking: off, agent mode: on, agent mode: off, tools: none,
     tools: some, prompt: yes, prompt: no, prompt: image, prompt: id taken, system: blank, request: second,
-    request: third, request: fold, request: no fold, request: item changed, request: item added,
+    request: third, request: fold, request: no fold, request: short cache lost,
+    request: cache lost, outcome: an hour, outcome: five minutes, outcome: both lifetimes, request: item changed, request: item added,
     request: item removed, request: file opened, request: messages appended, request: nothing appended,
     request: message deleted, request: prompt became a message, request: model switched,
     request: late result, request: tools changed, outcome: tool added,
@@ -110,6 +111,8 @@ pub fn observe(
     if let Some(before) = before {
         coverage.record(if number == 1 { "request: second" } else { "request: third" });
         coverage.record(if file.fold { "request: fold" } else { "request: no fold" });
+        coverage.record_if(file.lost_cache == Some(LostCache::Short), "request: short cache lost");
+        coverage.record_if(file.lost_cache == Some(LostCache::All), "request: cache lost");
         compare(coverage, before, request);
     }
 }

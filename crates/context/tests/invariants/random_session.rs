@@ -1,8 +1,8 @@
 //! [`Session`]: a random first request, and up to two that follow from it.
 
 use hardpan_context::{
-    AgentMode, ImageEntry, ItemEntry, ProjectFile, PromptEntry, PromptType, Skill, SnapshotFile, SystemEntry,
-    ThinkingEntry, WebSearchEntry,
+    AgentMode, ImageEntry, ItemEntry, LifetimeSetting, LostCache, ProjectFile, PromptEntry, PromptType,
+    Skill, SnapshotFile, SystemEntry, ThinkingEntry, WebSearchEntry,
 };
 use hardpan_prompt::{
     AgentMessage, Effort, Json, MessageBody, MessageId, MessagePart, MessageState, Text, Tool,
@@ -71,6 +71,8 @@ fn first_request(rng: &mut TestRng, conversation: &mut ConversationGenerator<'_>
     file.web_search = rng.rarely(8, |_| WebSearchEntry { max_results: 3 });
     file.documents = rng.rarely(8, |_| vec!["doc-1".into(), "doc-2".into()]).unwrap_or_default();
     file.fold = rng.one_in(10);
+    file.cache_lifetime = *rng.pick(&LifetimeSetting::ALL);
+    file.pauses.bridged = u32::from(rng.one_in(3));
     random_items::add_items(rng, &mut file);
     add_prompt(rng, conversation, &mut file);
     file
@@ -185,6 +187,9 @@ fn next_request(
     let mut file = before.file.clone();
     file.now = file.now.checked_add(Span::new().seconds(rng.between(1, 4000) as i64)).expect("a time");
     file.fold = rng.one_in(6);
+    file.pauses.bridged += u32::from(rng.one_in(3));
+    file.pauses.ended += u32::from(rng.one_in(6));
+    file.lost_cache = rng.rarely(3, |rng| if rng.one_in(2) { LostCache::All } else { LostCache::Short });
     let kept = keep_prompt(rng, &mut file);
     let mut step = if kept { Step::Appended } else { Step::Rewritten };
     let had_prompt = before.file.prompt.is_some();

@@ -1,6 +1,7 @@
 //! Makes a failing session smaller for as long as it breaks the same rule.
 
 use hardpan_context::{PromptEntry, SnapshotFile};
+use hardpan_economy::PauseCounts;
 
 use crate::random_session::{Session, Step};
 use crate::violation::Violation;
@@ -68,6 +69,8 @@ fn cuts(session: &Session) -> Vec<Cut> {
         Box::new(|file| !std::mem::take(&mut file.tools).is_empty()),
         Box::new(|file| !std::mem::take(&mut file.pages).is_empty()),
         Box::new(|file| std::mem::take(&mut file.fold)),
+        Box::new(|file| file.lost_cache.take().is_some()),
+        Box::new(|file| std::mem::take(&mut file.pauses) != PauseCounts::default()),
     ];
     let last = session.requests.last().expect("there is one");
     for request in &session.requests {

@@ -147,7 +147,7 @@ fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest
         return fine(Cause::AsExpected); // nothing is known, or nothing could be read yet
     }
     let Some(cached_prefix) = past.cached_prefix else {
-        return verdict_without_cached_prefix(&rules, past, now, request);
+        return verdict_without_cached_prefix(&rules, past, request);
     };
     let difference = difference::find_first_difference(&rules, &past.trace, now, cached_prefix.block);
     let expected = match &difference {
@@ -172,41 +172,24 @@ fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest
     }
 }
 
-/// The verdict if the previous request left nothing in the cache. If it had a breakpoint and the
-/// provider found the prefix too small, the same tokens were paid again; without a breakpoint
-/// nothing was to be expected.
+/// The verdict if the previous request left nothing in the cache: nothing was promised, so nothing is
+/// lost, though the provider may have found a marked prefix too small.
 fn verdict_without_cached_prefix(
     rules: &CacheRules,
     past: &PreviousRequest,
-    now: &Trace,
     request: &CompletedRequest<'_>,
 ) -> Verdict {
-    let billed = request.billed();
+    let read = request.billed().cache_read;
     let minimum = rules.minimum() as u64;
-    let unchanged = |end| difference::find_first_difference(rules, &past.trace, now, end).is_none();
-    match (past.too_small, past.entries.last()) {
-        (Some(tokens), Some(entry)) if unchanged(entry.0) && tokens > billed.cache_read => {
-            let lost_tokens = (tokens - billed.cache_read).min(billed.prompt() - billed.cache_read);
-            Verdict {
-                expected_read: billed.cache_read + lost_tokens,
-                lost_tokens,
-                lost_dollars: excess_dollars(request, lost_tokens),
-                blame: Blame::Provider,
-                ..Verdict::without_loss(Cause::BelowMinimum { tokens, minimum }, 0, billed.cache_read)
-            }
-        }
-        _ => {
-            let tokens = past.billed.prompt();
-            let cause = match rules.cache.kind {
-                CacheKind::None => Cause::AsExpected,
-                _ if billed.cache_read > 0 => Cause::AsExpected,
-                _ if tokens < minimum => Cause::BelowMinimum { tokens, minimum },
-                CacheKind::Markers if past.trace.markers(rules).is_empty() => Cause::Unmarked,
-                CacheKind::Markers | CacheKind::Automatic => Cause::AsExpected,
-            };
-            Verdict::without_loss(cause, billed.cache_read, billed.cache_read)
-        }
-    }
+    let tokens = past.too_small.unwrap_or(past.billed.prompt());
+    let cause = match rules.cache.kind {
+        CacheKind::None => Cause::AsExpected,
+        _ if read > 0 => Cause::AsExpected,
+        _ if past.too_small.is_some() || tokens < minimum => Cause::BelowMinimum { tokens, minimum },
+        CacheKind::Markers if past.trace.markers(rules).is_empty() => Cause::Unmarked,
+        CacheKind::Markers | CacheKind::Automatic => Cause::AsExpected,
+    };
+    Verdict::without_loss(cause, read, read)
 }
 
 /// Estimates the tokens of this prompt that the previous one had left in the cache, wherever they

@@ -117,7 +117,7 @@ fn a_request_without_a_breakpoint_reads_nothing() {
 }
 
 #[test]
-fn a_prefix_under_the_minimum_is_the_providers_rule() {
+fn a_prefix_under_the_minimum_is_explained_and_no_loss() {
     let small = |factor: f64| {
         let mut session = TestSession::new("anthropic", "claude-haiku-4-5");
         session.factor = TokenFactor::new(factor);
@@ -130,8 +130,8 @@ fn a_prefix_under_the_minimum_is_the_providers_rule() {
     // We count some 4,330 and mark; the provider counts fewer than 4,096.
     let verdict = small(0.9);
     let Cause::BelowMinimum { tokens, minimum } = verdict.cause else { panic!("{verdict:?}") };
-    assert!(tokens < 4096 && minimum == 4096 && verdict.is_loss());
-    assert_eq!((verdict.blame, verdict.read), (Blame::Provider, 0));
+    assert!(tokens < 4096 && minimum == 4096 && !verdict.is_loss());
+    assert_eq!((verdict.blame, verdict.read), (Blame::Nobody, 0));
     assert_eq!(small(1.0).cause, Cause::AsExpected);
 }
 
