@@ -50,7 +50,7 @@ impl Agent {
         let kept = long.map_or(0, |breakpoint| assembled.measured.tokens_through(breakpoint.block));
         // The end of the conversation decides: what lives longer before it is not lost with it.
         let (lifetime, kept) = match long == breakpoints.last() && long.is_some() {
-            true => (cache.long_lifetime.or(cache.lifetime)?, 0),
+            true => (last_request.target.profile.long_lifetime().or(cache.lifetime)?, 0),
             false => (cache.lifetime?, kept),
         };
         let conversation = lock(&self.inner.conversation);

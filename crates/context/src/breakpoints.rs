@@ -111,7 +111,7 @@ fn lifetimes(input: &LayoutInput<'_>, head: usize, total: usize) -> [CacheLifeti
     let long_if = |pays: bool| if pays { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes };
     match snapshot.cache_lifetime {
         LifetimeSetting::FiveMinutes => [CacheLifetime::FiveMinutes; 2],
-        LifetimeSetting::OneHour => [long_if(target.profile.cache.long_lifetime.is_some()); 2],
+        LifetimeSetting::OneHour => [long_if(target.profile.long_lifetime().is_some()); 2],
         LifetimeSetting::Auto => {
             let prices = LifetimePrices::for_model(&target.model, &target.profile, total as u64);
             let pays = |prices: LifetimePrices| prices.expected_saving(head, 0, &snapshot.pauses) > 0.0;

@@ -42,14 +42,12 @@ impl Target {
     /// everything if another model answers now or all entries have expired, else what was cached for a
     /// lifetime that is over. `None`: nothing.
     pub fn lost_cache(&self, provider: &str, model: &str, seconds: i64) -> Option<FoldReason> {
-        let cache = &self.profile.cache;
+        let (short, long) = (self.profile.cache.lifetime, self.profile.long_lifetime());
         let is_over = |lifetime: Option<u32>| lifetime.is_some_and(|lifetime| seconds >= i64::from(lifetime));
         let is_same = provider == self.provider && model == self.model.id;
         match is_same {
-            true if !is_over(cache.lifetime) => None,
-            true if cache.long_lifetime.is_some() && !is_over(cache.long_lifetime) => {
-                Some(FoldReason::ShortCacheLost)
-            }
+            true if !is_over(short) => None,
+            true if long.is_some() && !is_over(long) => Some(FoldReason::ShortCacheLost),
             true | false => Some(FoldReason::CacheLost),
         }
     }

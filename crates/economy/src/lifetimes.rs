@@ -68,7 +68,7 @@ impl LifetimePrices {
     /// The prices of a model for a request with this many tokens. `None`: the provider has only one
     /// lifetime, or it is not known what the long one costs.
     pub fn for_model(model: &Model, profile: &ProviderProfile, tokens: u64) -> Option<Self> {
-        profile.cache.lifetime.zip(profile.cache.long_lifetime)?;
+        profile.cache.lifetime.zip(profile.long_lifetime())?;
         let rates = Rates::for_model(model, profile, tokens);
         let ((read, write), write_long) = (rates.ratios(), rates.long_write_ratio());
         Some(LifetimePrices { read, write, write_long }).filter(|prices| write_long > prices.write)

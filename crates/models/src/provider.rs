@@ -303,6 +303,12 @@ pub struct Provider {
 }
 
 impl ProviderProfile {
+    /// Seconds of the longer lifetime that a request can ask for. `None`: there is only one, or the
+    /// provider's markers name none.
+    pub fn long_lifetime(&self) -> Option<u32> {
+        self.cache.long_lifetime.filter(|_| self.markers == MarkerFormat::CacheControl)
+    }
+
     /// A base URL that a person gave, with the version that this provider's usual URL ends with if
     /// it lacks one: `http://127.0.0.1:8080` becomes `http://127.0.0.1:8080/v1`. Where clients of
     /// the protocol take a base URL as it is, a path stays as it was given.

@@ -99,7 +99,7 @@ fn choose(input: &LayoutInput<'_>, measured: &PromptTokens, garbage: &Garbage, e
     let prices = LifetimePrices::for_model(&target.model, &target.profile, total as u64);
     match input.snapshot.cache_lifetime {
         LifetimeSetting::FiveMinutes => return LongLived::Nothing,
-        LifetimeSetting::OneHour if target.profile.cache.long_lifetime.is_some() => return LongLived::Log,
+        LifetimeSetting::OneHour if target.profile.long_lifetime().is_some() => return LongLived::Log,
         LifetimeSetting::OneHour => return LongLived::Nothing,
         LifetimeSetting::Auto => {}
     }

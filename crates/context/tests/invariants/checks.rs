@@ -253,7 +253,7 @@ pub fn breakpoints_are_right(
     let asked: BTreeSet<&str> =
         prompt.breakpoints().iter().map(|breakpoint| breakpoint.lifetime.name()).collect();
     let has_long = asked.contains(CacheLifetime::OneHour.name());
-    let is_offered = target.profile.cache.long_lifetime.is_some();
+    let is_offered = target.profile.long_lifetime().is_some();
     require(!has_long || is_offered, "no lifetime that is not offered", || format!("{asked:?}"))?;
     coverage.record_if(has_long && asked.len() == 1, "outcome: an hour");
     coverage.record_if(!has_long && !asked.is_empty(), "outcome: five minutes");

@@ -280,7 +280,7 @@ impl LossAnalysis<'_> {
         let idle = sent.since(Moment(past.used)).max(0) as u64;
         let lifetime =
             past.entries.iter().rfind(|entry| alive < Some(entry.0)).and_then(|entry| entry.1)? as u64;
-        let longer = self.rules.cache.long_lifetime.map(|seconds| u64::from(seconds) * 1000);
+        let longer = self.request.profile.long_lifetime().map(|seconds| u64::from(seconds) * 1000);
         let longer = longer.filter(|longer| *longer > lifetime && *longer > idle);
         let expired = Cause::Expired {
             minutes: idle / 60_000,
