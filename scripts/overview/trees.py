@@ -4,6 +4,8 @@
 - `pi`, `pi-2025`: the pi coding agent's repository, now and as old as npm has it, from its npm
   packages. They hold compiled files, but their source maps hold the sources.
 - `scrapy`, `django`: source packages from PyPI.
+- `openai-agents`: the same of a fixed version, 709 files with an AGENTS.md; docs/clients.md compares
+  clients in it.
 
 Folders that exist are left alone.
 """
@@ -12,6 +14,7 @@ import io
 import json
 import os
 import posixpath
+import re
 import sys
 import tarfile
 import urllib.parse
@@ -21,7 +24,7 @@ NPM = "https://registry.npmjs.org/@{scope}/pi-{name}/-/pi-{name}-{version}.tgz"
 PI = {"pi": ("earendil-works", "0.87.1"), "pi-2025": ("mariozechner", "0.13.2")}
 # Packages, and their folders in the repository.
 PI_PACKAGES = {"coding-agent": "coding-agent", "tui": "tui", "ai": "ai", "agent-core": "agent"}
-PYPI = ["scrapy", "django"]  # the newest versions
+PYPI = {"scrapy": None, "django": None, "openai-agents": "0.6.7"}  # None: the newest version
 
 
 def fetch(url):
@@ -60,10 +63,15 @@ def fetch_pi(folder, scope, version):
                 write(folder, f"{top}/{path}", content)
 
 
-def fetch_pypi(folder, name):
-    about = f"https://pypi.org/pypi/{name}/json"
-    files = json.loads(fetch(about))["urls"]
-    url = next(file["url"] for file in files if file["packagetype"] == "sdist")
+def fetch_pypi(folder, name, version):
+    if version:
+        about = f"https://pypi.org/simple/{name}/"
+        file = re.escape(f"{name.replace('-', '_')}-{version}.tar.gz")
+        url = re.search(f'href="([^"]*{file})', fetch(about).decode()).group(1)
+    else:
+        about = f"https://pypi.org/pypi/{name}/json"
+        files = json.loads(fetch(about))["urls"]
+        url = next(file["url"] for file in files if file["packagetype"] == "sdist")
     for path, content in members(fetch(urllib.parse.urljoin(about, url))):
         write(folder, path, content)
 
@@ -74,7 +82,7 @@ def main():
     for name in [*PI, *PYPI]:
         folder = os.path.join(sys.argv[1], name)
         if not os.path.exists(folder):
-            fetch_pi(folder, *PI[name]) if name in PI else fetch_pypi(folder, name)
+            fetch_pi(folder, *PI[name]) if name in PI else fetch_pypi(folder, name, PYPI[name])
         count = sum(len(files) for _, _, files in os.walk(folder))
         print(f"{folder}: {count} files")
 
