@@ -5,9 +5,10 @@ mod widths; // whatever the width, nothing is left out
 use std::collections::BTreeMap;
 
 use hardpan_context::{
-    BreakdownBlock, BreakdownContent, BreakpointInfo, LayoutName, PromptTexts, RenderCache, SnapshotFile,
-    Target, assemble,
+    BreakdownBlock, BreakdownContent, BreakpointInfo, FoldOutlook, LayoutName, LifetimeOutlook,
+    LifetimeSetting, PromptTexts, RenderCache, SnapshotFile, Target, assemble,
 };
+use hardpan_economy::PauseCounts;
 use hardpan_models::Catalogue;
 use hardpan_prompt::{ItemCopy, Source, TokenUsage, Vocabulary};
 
@@ -367,6 +368,11 @@ fn the_same_is_there_for_programs() {
                 "holds": { "tree": 1, "pages": 1, "files": 1, "messages": 2 },
             },
         ],
+        "next_fold": null,
+        "cache_lifetime": {
+            "setting": "auto", "pauses": { "bridged": 0, "ended": 0 },
+            "expected_pauses": 0.25, "break_even_pauses": 0.65,
+        },
         "verdict": null,
         "empty_tiers": { "last_request": 2, "session": 17 },
     });
@@ -390,6 +396,35 @@ fn what_was_paid_again_is_said_under_what_was_read() {
         "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours.";
     assert!(shown.render(100).contains(sentence), "{}", shown.render(100));
     assert_eq!(shown.json()["verdict"]["cause"]["expired"]["minutes"], 12);
+}
+
+#[test]
+fn the_next_fold_and_the_lifetime_of_the_cache_are_told_in_a_line_each() {
+    let mut breakdown = strata();
+    assert!(!warm_strata(&breakdown).render(100).contains("a fold there"));
+    breakdown.next_fold = Some(FoldOutlook {
+        kept_tokens: 9_000,
+        garbage_tokens: 1_200,
+        price: 5_130.4,
+        rent: 360.0,
+        saving: 120.0,
+    });
+    breakdown.cache_lifetime = Some(LifetimeOutlook {
+        setting: LifetimeSetting::Auto,
+        pauses: PauseCounts { bridged: 1, ended: 0 },
+        expected_pauses: 0.75,
+        break_even_pauses: 0.65,
+    });
+    let shown = warm_strata(&breakdown);
+    let text = shown.render(100).replace('\n', " ");
+    for line in [
+        "garbage: 1,200 tokens after the first 9,000; a fold there costs 5,130 units and saves 120 with every request; 360 are paid",
+        "cache lifetime (auto): 5m; 1 pause that an hour bridges, 0.75 more expected, 0.65 needed",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert_eq!(shown.json()["next_fold"]["garbage_tokens"], 1_200);
+    assert_eq!(shown.json()["cache_lifetime"]["pauses"]["bridged"], 1);
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub fn choose_lifetimes(
     prompt: &mut Prompt,
 ) {
     let ends = PartEnds::new(prompt);
-    let wanted = choose(input, measured, garbage, &ends);
+    let wanted = choose(input, strata, measured, garbage, &ends);
     strata.long_lived = match input.snapshot.cache_lifetime {
         LifetimeSetting::FiveMinutes | LifetimeSetting::OneHour => wanted,
         LifetimeSetting::Auto => {
