@@ -131,6 +131,9 @@ async fn what_holds_garbage_is_kept_for_five_minutes_and_what_comes_before_it_fo
     let usage = *test_agent.usages().last().unwrap();
     let base = breakdown.breakpoints[0].tokens as u64;
     assert!(usage.cache_read + 50 > base && usage.cache_read > 5000, "{usage:?} {base}");
+    // A conversation that has folded will have garbage again.
+    let asked = lifetimes(&test_agent.last_sent().body);
+    assert!(asked[0] == "1h" && asked[1..].iter().all(|lifetime| lifetime == "5m"), "{asked:?}");
 }
 
 #[tokio::test]

@@ -93,7 +93,13 @@ pub fn choose_lifetimes(
 }
 
 /// How far the long lifetime is worth its price.
-fn choose(input: &LayoutInput<'_>, measured: &PromptTokens, garbage: &Garbage, ends: &PartEnds) -> LongLived {
+fn choose(
+    input: &LayoutInput<'_>,
+    strata: &StrataState,
+    measured: &PromptTokens,
+    garbage: &Garbage,
+    ends: &PartEnds,
+) -> LongLived {
     let target = input.target;
     let total = measured.total();
     let prices = LifetimePrices::for_model(&target.model, &target.profile, total as u64);
@@ -112,8 +118,11 @@ fn choose(input: &LayoutInput<'_>, measured: &PromptTokens, garbage: &Garbage, e
         (LongLived::Base, base - head, all_garbage.saturating_sub(log_garbage)),
         (LongLived::Log, total - base, log_garbage),
     ];
+    // A LOG that has had garbage to fold will have some again, and then expires for the better.
+    let last = if strata.folds > 0 { LongLived::Base } else { LongLived::Log };
     let (mut sum, mut best) = (0.0, (0.0, LongLived::Nothing));
-    for (part, tokens, garbage) in parts.into_iter().filter(|(_, tokens, _)| *tokens > 0) {
+    let parts = parts.into_iter().filter(|(part, tokens, _)| *tokens > 0 && *part <= last);
+    for (part, tokens, garbage) in parts {
         sum += prices.expected_saving(tokens, garbage, &input.snapshot.pauses);
         if sum > best.0 {
             best = (sum, part);
