@@ -11,7 +11,7 @@ PROMPT = (
 )
 CHANGED_FILE = "tariff/rates.py"
 OLD, NEW = "REDUCED = 0.08", "REDUCED = 0.07"
-COMMAND = "python3 -m unittest discover -s tests"
+COMMAND = "python3 -m unittest tests.test_invoice"
 FINAL_ANSWER = "The reduced rate is now 0.07 in tariff/rates.py, and all tests pass."
 
 SECOND_PROMPT = "Does anything else use the reduced rate?"
