@@ -439,7 +439,7 @@ fn folds_take_out_only_what_is_told_again() {
     }
     // Only some of the models have two lifetimes.
     let kinds = ["rent_paid", "rent_paid, partial", "cache_lost", "paged out", "with their calls"];
-    for (kind, per_session) in kinds.map(|kind| (kind, 3)).into_iter().chain([("short_cache_lost", 10)]) {
+    for (kind, per_session) in kinds.map(|kind| (kind, 3)).into_iter().chain([("short_cache_lost", 30)]) {
         let enough = cases as usize / per_session;
         assert!(folds.get(kind).is_some_and(|count| *count >= enough), "{kind}: {folds:?}");
     }
