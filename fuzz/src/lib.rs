@@ -78,7 +78,9 @@ pub fn is_one_command(line: &str) -> bool {
             (None, ';' | '&' | '|' | '<' | '>' | '(' | ')' | '$' | '`' | '\\' | '*' | '?' | '[') => {
                 return false;
             }
-            (None, '#' | '~') if at_word_start => return false,
+            (None, '#') if at_word_start => return false,
+            // In an argument it is the name of a folder.
+            (None, '~') if at_word_start && words == 0 => return false,
             (None, c) => {
                 if at_word_start {
                     words += 1;
@@ -94,9 +96,5 @@ pub fn is_one_command(line: &str) -> bool {
         }
         at_word_start = false;
     }
-    let reserved = [
-        "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then",
-        "until", "while", "[[", "]]", "function", "select", "time", "coproc",
-    ];
-    quote.is_none() && words > 0 && !first_word.contains('=') && !reserved.contains(&&*first_word)
+    quote.is_none() && words > 0 && !first_word.contains('=')
 }
