@@ -7,7 +7,9 @@ use hardpan_tools::CallSubject;
 // The input is the rule's words, a NUL, and the command.
 libfuzzer_sys::fuzz_target!(|input: &str| {
     let Some((words, line)) = input.split_once('\0') else { return };
-    if ["exactly:", "read-only:"].iter().any(|form| words.trim_start().starts_with(form)) {
+    // As the rule reads them.
+    let words = words.trim();
+    if ["exactly:", "read-only:"].iter().any(|form| words.starts_with(form)) {
         return;
     }
     for form in ["", "exactly:", "read-only:"] {
