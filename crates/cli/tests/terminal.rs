@@ -53,16 +53,22 @@ fn a_terminal_that_understands_little_edits_lines_itself() {
     assert!(!screen.contains('\u{1b}'), "{screen:?}");
 }
 
+/// Stands for a signal from outside, among the keys by which a conversation is left.
+const TERMINATE: &str = "SIGTERM";
+
 #[test]
 fn the_terminal_is_given_back_as_it_was() {
     let cli = TestCli::new("");
-    for leave in ["/quit\n", "\u{4}", "\u{3}", "!kill -TERM $PPID\n", "\u{1c}"] {
+    for leave in ["/quit\n", "\u{4}", "\u{3}", TERMINATE, "\u{1c}"] {
         let Some(mut terminal) = Terminal::open_as(&cli, &[], "xterm", "stty -a; echo left") else {
             return;
         };
         terminal.expect("\u{1b}[?2004h");
         terminal.expect("> ");
-        terminal.press(leave);
+        match leave {
+            TERMINATE => terminal.signal("TERM"),
+            keys => terminal.press(keys),
+        }
         if leave == "\u{3}" {
             terminal.expect("(press Ctrl-C again");
             terminal.press(leave);

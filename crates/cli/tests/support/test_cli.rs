@@ -178,6 +178,17 @@ impl Terminal {
         self.keys.flush().expect("somebody reads");
     }
 
+    /// Sends a signal to the conversation: the child of the shell, which is the child of `script`.
+    pub fn signal(&self, name: &str) {
+        let only_child = |process: &str| {
+            let children = format!("/proc/{process}/task/{process}/children");
+            std::fs::read_to_string(children).expect("a running process").trim().to_owned()
+        };
+        let conversation = only_child(&only_child(&self.child.id().to_string()));
+        let sent = Command::new("kill").args([&format!("-{name}"), &conversation]).status();
+        assert!(sent.expect("kill can be run").success(), "no process {conversation}");
+    }
+
     /// Types a line, and answers with what is shown once `then` is.
     pub fn say(&mut self, line: &str, then: &str) {
         self.press(&format!("{line}\n"));
