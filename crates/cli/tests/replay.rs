@@ -33,7 +33,7 @@ fn pi() -> String {
 fn the_json_has_every_layout_against_bill_floor_and_clairvoyant() {
     let sandbox = Sandbox::new();
     sandbox.write("work/s.jsonl", pi());
-    let json = sandbox.json(&["replay", "s.jsonl", "--layout", "all", "--json"]);
+    let json = sandbox.json(&["replay", "s.jsonl", "--layout", "all", "--json", "--cache-lifetime", "5m"]);
     let session = &json["sessions"][0];
     let keys: Vec<&String> = session.as_object().expect("an object").keys().collect();
     let expected = [
@@ -58,6 +58,10 @@ fn the_json_has_every_layout_against_bill_floor_and_clairvoyant() {
         json!({"cost": appended, "read": 20_000, "write": 40_300, "input": 0, "folds": 0, "recalls": 0});
     assert_eq!((&session["layouts"]["append"], &session["layouts"]["strata"]), (&expected, &expected));
     assert_eq!(session["clairvoyant"], appended);
+    // After the pause the default writes for an hour.
+    let auto = sandbox.json(&["replay", "s.jsonl", "--layout", "strata", "--json"]);
+    let written = appended + 0.75 * 20_200.0;
+    assert_eq!(auto["sessions"][0]["layouts"]["strata"]["cost"], written);
     // What the last request adds is sent once, so that writing it would not pay.
     assert_eq!(session["floor"], 1.25 * 20_100.0 + 2000.0 + 2010.0 + 100.0);
     let mut layouts: Vec<&String> = session["layouts"].as_object().expect("an object").keys().collect();
@@ -70,7 +74,8 @@ fn a_table_is_for_people_and_a_bad_file_does_not_stop_the_others() {
     let sandbox = Sandbox::new();
     sandbox.write("work/s.jsonl", pi());
     sandbox.write("work/notes.jsonl", "{\"a\":1}\n");
-    let out = sandbox.run(&["replay", "notes.jsonl", "s.jsonl", "--layout", "strata"]);
+    let out =
+        sandbox.run(&["replay", "notes.jsonl", "s.jsonl", "--layout", "strata", "--cache-lifetime", "5m"]);
     assert!(out.stderr.contains("notes.jsonl is not a session of a known agent"), "{}", out.stderr);
     let shown = String::from_utf8(out.stdout).expect("text");
     let lines: Vec<&str> = shown.lines().collect();

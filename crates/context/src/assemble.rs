@@ -169,7 +169,10 @@ fn arrange_once(
         prompt.messages = merge_model_messages(prompt.messages);
     }
     let measured = measured.filter(|_| dropped == 0).unwrap_or_else(|| input.measure_prompt(&prompt));
-    markers::remove_small_breakpoints(&mut prompt, &measured, target.profile.cache.min_tokens as usize);
+    if layout.layout().drops_small_breakpoints() {
+        let minimum = target.profile.cache.min_tokens as usize;
+        markers::remove_small_breakpoints(&mut prompt, &measured, minimum);
+    }
     let stale_reasoning = snapshot.stale_reasoning.clone();
     AssembledPrompt { prompt, measured, layout_state, layout, fold, stale_reasoning }
 }

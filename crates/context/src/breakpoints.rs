@@ -71,17 +71,16 @@ impl CacheEnds {
         }
         needed.extend(self.needed.iter().filter_map(at));
         dedup_in_order(&mut needed);
+        needed.truncate(MAX_BREAKPOINTS);
+        let mut useful: Vec<usize> = self.useful.iter().filter_map(at).collect();
+        useful.retain(|end| !needed.contains(end));
+        useful.sort_unstable();
+        useful.dedup();
+
         let offset = prompt.tools.len();
         let measured = input.measure_prompt(prompt);
         let minimum = input.target.profile.cache.min_tokens as usize;
         let tokens = |end: usize| Some(measured.tokens_through(end + offset)).filter(|sum| *sum >= minimum);
-        needed.retain(|end| tokens(*end).is_some());
-        needed.truncate(MAX_BREAKPOINTS);
-        let mut useful: Vec<usize> = self.useful.iter().filter_map(at).collect();
-        useful.retain(|end| !needed.contains(end) && tokens(*end).is_some());
-        useful.sort_unstable();
-        useful.dedup();
-
         while needed.len() + useful.len() > MAX_BREAKPOINTS {
             // What an end spares: the tokens since the end before it.
             let spared = |index: &usize| {

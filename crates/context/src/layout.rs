@@ -168,6 +168,12 @@ pub trait Layout: StateStorage + Send + Sync {
         false
     }
 
+    /// Whether breakpoints below the provider's minimum are removed from the finished prompt. If
+    /// not, they are sent, and the provider ignores them.
+    fn drops_small_breakpoints(&self) -> bool {
+        false
+    }
+
     /// Whether a change of effort is told by a message where the model takes that, so that nothing is
     /// lost from the cache.
     fn appends_effort(&self) -> bool {

@@ -83,6 +83,10 @@ impl Layout for Strata {
         Some(CALL_PREFIX)
     }
 
+    fn drops_small_breakpoints(&self) -> bool {
+        true
+    }
+
     fn tracks_known_files(&self) -> bool {
         true
     }
