@@ -106,8 +106,13 @@ impl SessionBuilder {
 
 const STRATA: ReplayPolicy = ReplayPolicy::strata(KeepLevel::Current);
 
+/// Replays with the short lifetime, whose prices are those of the recordings.
 fn run(replay: &Replay, policy: ReplayPolicy) -> ReplayCost {
-    replay.run(policy).expect("its requests can be built")
+    run_with(replay, policy, LifetimeSetting::FiveMinutes)
+}
+
+fn run_with(replay: &Replay, policy: ReplayPolicy, lifetime: LifetimeSetting) -> ReplayCost {
+    replay.run(policy.with_lifetime(lifetime)).expect("its requests can be built")
 }
 
 fn read(path: &str) -> FileAction {
@@ -138,6 +143,30 @@ fn plain_appending_costs_what_it_does_by_hand() {
     // Every other layout reads its conversation from the cache, too.
     let inline = made.run(ReplayPolicy::named("inline").expect("a layout"));
     assert!(inline.read > 3000 && inline.cost < 1.1 * replayed.cost, "{inline:?}");
+}
+
+#[test]
+fn an_hour_is_paid_for_once_where_the_recording_has_pauses() {
+    let talk = |pause: i64| {
+        let mut made = SessionBuilder::new();
+        for number in 0..6 {
+            made.prompt(&format!("prompt {number}"));
+            let (waited, tokens) = if number == 0 { (0, 4000) } else { (pause, 100) };
+            made.request(waited, tokens, 50, text("answer"));
+        }
+        made.replay()
+    };
+    let cost = |replay: &Replay, lifetime| run_with(replay, STRATA, lifetime).cost;
+    let with_pauses = talk(600);
+    // The first pause is lost; then all is written for an hour, and read four times.
+    let auto = cost(&with_pauses, LifetimeSetting::Auto);
+    assert!(auto < 0.6 * cost(&with_pauses, LifetimeSetting::FiveMinutes), "{auto}");
+    assert!(cost(&with_pauses, LifetimeSetting::OneHour) < auto);
+    for pause in [60, 7200] {
+        let replay = talk(pause);
+        let short = cost(&replay, LifetimeSetting::FiveMinutes);
+        assert_eq!(cost(&replay, LifetimeSetting::Auto), short, "{pause}");
+    }
 }
 
 /// A file is read twice in one turn; the next prompt comes ten minutes later.
