@@ -15,7 +15,7 @@ fn the_bill_is_reproduced_to_the_token() {
     assert_eq!(AUDIT.requests.len(), SESSION.usages.len());
     assert_eq!(AUDIT.billed.tokens, reported);
     let TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, .. } = reported;
-    // After its pause the session asks for an hour.
+    // What follows the pause is written for an hour.
     assert!(cache_write_1h > 0);
     let written = 1.25 * cache_write_5m as f64 + 2.0 * cache_write_1h as f64;
     let cost = input as f64 + 0.1 * cache_read as f64 + written;
