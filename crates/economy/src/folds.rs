@@ -207,10 +207,10 @@ mod tests {
             assert_eq!(accounts.choose_fold(&PRICES, &sites, 100), None, "too little rent was paid");
         }
         accounts.charge_rent(&PRICES, &sites);
-        assert_eq!(accounts.choose_fold(&PRICES, &sites, 9), None, "the session may be over soon");
-        assert_eq!(accounts.choose_fold(&PRICES, &sites, 10), Some(sites[1]));
-        assert!(accounts.missing(&PRICES, &sites[1], 9) > 0.0);
-        assert!(accounts.missing(&PRICES, &sites[1], 10) <= 0.0);
+        assert_eq!(accounts.choose_fold(&PRICES, &sites, 8), None, "the session may be over soon");
+        assert_eq!(accounts.choose_fold(&PRICES, &sites, 9), Some(sites[1]));
+        assert!(accounts.missing(&PRICES, &sites[1], 8) > 0.0);
+        assert!(accounts.missing(&PRICES, &sites[1], 9) <= 0.0);
         (0..100).for_each(|_| accounts.charge_rent(&PRICES, &sites));
         assert_eq!(accounts.choose_fold(&PRICES, &sites, 1000), Some(sites[1]), "of both, it gains more");
         let lost = FoldSite { lost: 1e6, ..sites[1] };

@@ -49,18 +49,20 @@ impl Client {
         let (mut ids, mut page) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let url = self.url(&codec.model_list_path(page.as_deref()));
+            // The page that was asked for is of no interest to a person.
+            let shown = mask_url(url.split('?').next().unwrap_or(&url));
             let headers = self.headers(profile, Vec::new());
             let request =
                 HttpRequest { method: HttpMethod::Get, url: url.clone(), headers, body: Bytes::new() };
             let body = read_whole(self, profile.protocol, request).await.map_err(|error| {
                 let error = error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str()));
                 match error.status.filter(|status| WITHOUT_LIST.contains(status)) {
-                    Some(status) => ModelListError::NoList { url: mask_url(&url), status },
+                    Some(status) => ModelListError::NoList { url: shown.clone(), status },
                     None => ModelListError::Provider(error),
                 }
             })?;
             let listed = serde_json::from_slice(&body).ok().and_then(|body| codec.parse_model_list(&body));
-            let listed = listed.ok_or(ModelListError::Malformed { url: mask_url(&url) })?;
+            let listed = listed.ok_or(ModelListError::Malformed { url: shown })?;
             ids.extend(listed.ids.into_iter().filter(|id| id.len() <= MAX_ID_BYTES));
             page = listed.next_page.filter(|page| page.len() <= MAX_ID_BYTES);
             if page.is_none() || ids.len() > MAX_MODELS {
