@@ -182,7 +182,7 @@ impl Terminal {
     pub fn signal(&self, name: &str) {
         let only_child = |process: &str| {
             let children = format!("/proc/{process}/task/{process}/children");
-            std::fs::read_to_string(children).expect("a running process").trim().to_owned()
+            fs::read_to_string(children).expect("a running process").trim().to_owned()
         };
         let conversation = only_child(&only_child(&self.child.id().to_string()));
         let sent = Command::new("kill").args([&format!("-{name}"), &conversation]).status();
