@@ -19,9 +19,8 @@ pub fn lay_base(strata: &mut StrataState, live: &[&Item], history: &[Arc<Convert
         strata.base.iter().flat_map(|group| &group.items).map(|placed| &*placed.key).collect();
     let telling = history.iter().filter(|converted| converted.has_text());
     let sent: FxHashSet<&MessageId> = telling.flat_map(|converted| &converted.ids).collect();
-    let is_shown = |item: &Item| {
-        !in_base.contains(&*item.key) && item.shown_by.as_ref().is_some_and(|message| sent.contains(message))
-    };
+    let shows = |message: &MessageId| sent.contains(message) && !strata.is_taken_out(message);
+    let is_shown = |item: &Item| !in_base.contains(&*item.key) && item.shown_by.as_ref().is_some_and(shows);
     let placed: Vec<&Item> = live.iter().copied().filter(|item| !is_shown(item)).collect();
     let keys: BTreeSet<&str> = placed.iter().map(|item| &*item.key).collect();
     let is_live = |key: &str| live.iter().any(|item| *item.key == *key);

@@ -102,6 +102,11 @@ impl GarbageAccount {
 }
 
 impl StrataState {
+    /// Whether a fold took out what this message, a tool result, shows.
+    pub fn is_taken_out(&self, message: &MessageId) -> bool {
+        self.stubs.iter().any(|stub| stub.message == *message)
+    }
+
     /// The items that the model has been told of, with their last bodies.
     pub fn told_items(&self) -> Vec<Item> {
         let mut items: BTreeMap<Arc<str>, Item> = BTreeMap::new();

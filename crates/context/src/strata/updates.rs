@@ -121,8 +121,8 @@ pub fn record_updates(
     strata.updates.extend(news);
 }
 
-/// Whether the message is sent and shows the item's latest state, that is, no update about the item
-/// comes with it or after it. The model believes what it reads last.
+/// Whether the message is sent and shows the item's latest state, that is, no fold took out what it
+/// shows, and no update about the item comes with it or after it. The model believes what it reads last.
 fn is_latest_source(
     strata: &StrataState,
     history: &[Arc<ConvertedMessage>],
@@ -131,6 +131,9 @@ fn is_latest_source(
 ) -> bool {
     let position =
         |message: &MessageId| history.iter().rposition(|converted| converted.ids.contains(message));
+    if strata.is_taken_out(message) {
+        return false;
+    }
     let mut item_updates = strata.updates.iter().filter(|update| *update.key == *key);
     position(message).filter(|at| history[*at].has_text()).is_some_and(|at| {
         item_updates.all(|update| position(&update.anchor).is_some_and(|before| before < at))
