@@ -60,9 +60,9 @@ const PASSED: [&str; 30] = [
 /// (`NAME_*` for all that begin so). One whose value contains a key is passed only if it is named.
 ///
 /// ```
-/// let variables = [("PATH", "/bin"), ("LC_ALL", "C"), ("PROXY", "x"), ("LANG", "key-1"), ("A_B", "2")];
+/// let variables = [("PATH", "/bin"), ("LC_ALL", "C"), ("PROXY", "x"), ("LANG", "key-123456"), ("A_B", "2")];
 /// let variables = variables.map(|(name, value)| (name.into(), value.into()));
-/// let passed = hardpan_tools::command_environment(variables, &["key-1".into()], &["A_*".into()]);
+/// let passed = hardpan_tools::command_environment(variables, &["key-123456".into()], &["A_*".into()]);
 /// let names: Vec<_> = passed.iter().map(|(name, _)| name.to_str()).collect();
 /// assert_eq!(names, [Some("PATH"), Some("LC_ALL"), Some("A_B")]);
 /// ```
