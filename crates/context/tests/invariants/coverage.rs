@@ -44,7 +44,7 @@ const KINDS: &str = "
     outcome: reasoning sent, outcome: thinking dropped, outcome: no breakpoint, outcome: one breakpoint,
     outcome: two breakpoints, outcome: three breakpoints, outcome: four breakpoints,
     outcome: frontier met again, outcome: prefix kept,
-    outcome: another clock in panels, outcome: another clock in tiers, outcome: another clock in inline
+    outcome: another clock in strata, outcome: another clock in panels, outcome: another clock in tiers, outcome: another clock in inline
 ";
 
 /// Every kind that must occur, one by one.
