@@ -228,15 +228,15 @@ mod tests {
         let lines: String = (0..16).map(|line| format!("line {line};\n")).collect();
         let fixture = workspace(&[("a", &lines)]);
         let edit = crate::edit::Edit(FileChanger::new(None));
-        // All begin with what the model knew before.
-        let start = std::sync::Barrier::new(16);
+        // All know what the model knew before the first of them, however late their threads begin.
+        let knowledge = fixture.knowledge();
         std::thread::scope(|scope| {
             for line in 0..16 {
-                let (fixture, edit, start) = (&fixture, &edit, &start);
+                let (fixture, edit, knowledge) = (&fixture, &edit, &knowledge);
                 let arguments = json!({"path": "a", "old_text": format!("line {line};"), "new_text": format!("LINE {line};")});
                 scope.spawn(move || {
-                    start.wait();
-                    fixture.text(edit, &arguments)
+                    let outcome = fixture.call_with(edit, &arguments, knowledge);
+                    assert!(!outcome.is_error, "{outcome:?}");
                 });
             }
         });

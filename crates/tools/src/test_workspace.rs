@@ -60,18 +60,22 @@ impl TestWorkspace {
         assert!(status.unwrap().success());
     }
 
-    /// Calls a tool and waits for its outcome.
-    pub fn call(&self, tool: &dyn Tool, arguments: &Value) -> ToolOutcome {
+    /// What the model knows about the files now.
+    pub fn knowledge(&self) -> FileKnowledge {
+        self.knowledge.lock().unwrap().clone()
+    }
+
+    /// Calls a tool for a model that knows this much, and waits for its outcome.
+    pub fn call_with(&self, tool: &dyn Tool, arguments: &Value, knowledge: &FileKnowledge) -> ToolOutcome {
         let arguments = Json::new(arguments);
-        let knowledge = self.knowledge.lock().unwrap().clone();
-        let call = ToolInvocation {
-            id: "1",
-            arguments: &arguments,
-            scope: &self.scope,
-            knowledge: &knowledge,
-            progress: &|_| {},
-        };
-        let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(tool.run(call));
+        let call =
+            ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, knowledge, progress: &|_| {} };
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(tool.run(call))
+    }
+
+    /// Calls a tool and waits for its outcome, which the next call knows.
+    pub fn call(&self, tool: &dyn Tool, arguments: &Value) -> ToolOutcome {
+        let outcome = self.call_with(tool, arguments, &self.knowledge());
         for observation in outcome.file_observations.clone() {
             self.knowledge.lock().unwrap().record(&"m".into(), observation);
         }
