@@ -68,8 +68,13 @@ impl TestWorkspace {
     /// Calls a tool for a model that knows this much, and waits for its outcome.
     pub fn call_with(&self, tool: &dyn Tool, arguments: &Value, knowledge: &FileKnowledge) -> ToolOutcome {
         let arguments = Json::new(arguments);
-        let call =
-            ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, knowledge, progress: &|_| {} };
+        let call = ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &self.scope,
+            knowledge,
+            progress: &|_| {},
+        };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(tool.run(call))
     }
 
