@@ -29,8 +29,6 @@ pub struct WorkspaceContext {
     system: Mutex<Option<SystemEntry>>,
     /// The repository as this run's first request saw it.
     last_description: Mutex<Option<RepositoryDescription>>,
-    /// What a new choice would keep, for when a fold shows it.
-    at_fold: Mutex<Option<RepositoryState>>,
 }
 
 /// What a request shows of the repository unasked.
@@ -63,6 +61,9 @@ pub struct PinnedContext {
     pub overview: OverviewState,
     /// How often the layout had laid BASE anew when these were chosen.
     pub bases: Option<u32>,
+    /// What a fold shows: the choice made anew. None if that is no different.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_fold: Option<RepositoryState>,
 }
 
 impl WorkspaceContext {
@@ -74,7 +75,6 @@ impl WorkspaceContext {
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
             last_description: Mutex::default(),
-            at_fold: Mutex::default(),
         }
     }
 
@@ -99,7 +99,6 @@ impl WorkspaceContext {
         *self.lock_pinned() = pinned;
         *self.lock_system() = None;
         *self.lock_last_description() = None;
-        *self.lock_at_fold() = None;
     }
 
     /// A copy of what must be stored for a resume.
@@ -128,7 +127,7 @@ impl WorkspaceContext {
         let mut state = RepositoryState { overview: pinned.overview, map: pinned.map };
         if request.bases > pinned.bases {
             // The fold has shown the repository as it was chosen then: that is kept from now on.
-            state = self.lock_at_fold().clone().unwrap_or_default();
+            state = pinned.at_fold.unwrap_or(state);
         }
         let mut fresh_state = None;
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
@@ -148,8 +147,8 @@ impl WorkspaceContext {
         if request.reason == ObserveReason::Preview {
             return;
         }
-        *self.lock_at_fold() = fresh_state;
         let mut pinned = self.lock_pinned();
+        pinned.at_fold = fresh_state.filter(|fresh| *fresh != state);
         (pinned.overview, pinned.map, pinned.bases) = (state.overview, state.map, request.bases);
         *self.lock_last_description() = Some(RepositoryDescription {
             view,
@@ -161,10 +160,6 @@ impl WorkspaceContext {
 
     fn lock_system(&self) -> MutexGuard<'_, Option<SystemEntry>> {
         self.system.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_at_fold(&self) -> MutexGuard<'_, Option<RepositoryState>> {
-        self.at_fold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_last_description(&self) -> MutexGuard<'_, Option<RepositoryDescription>> {

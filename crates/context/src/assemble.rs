@@ -4,6 +4,7 @@ mod images; // not more images than a request takes
 mod markers; // breakpoints as the provider takes them
 mod window; // what is left out when the window is full
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::bound_reasoning::find_stale_reasoning;
 use crate::fallbacks::{without_images, without_tools};
 use crate::layout::{Arrangement, LayoutInput, LayoutName};
 use crate::message_builder::merge_model_messages;
-use crate::{Fold, FoldReason, LayoutState, PromptTexts, RenderCache, Snapshot, Target};
+use crate::{Fold, FoldReason, KeepLevel, LayoutState, PromptTexts, RenderCache, Snapshot, Target};
 
 /// Why no request can be built from a snapshot.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -125,19 +126,43 @@ fn arrange_and_adapt(
     render_cache: &RenderCache,
 ) -> AssembledPrompt {
     let arrange = |input: &LayoutInput<'_>| layout.layout().arrange(input);
-    let assembled = arrange_once(snapshot, layout, target, texts, render_cache, arrange);
+    let once = |snapshot: &Snapshot| arrange_once(snapshot, layout, target, texts, render_cache, arrange);
+    let assembled = once(snapshot);
     if !target.model.binding.is_bound() {
         return assembled;
     }
+    let (snapshot, assembled) = match relearn_stale_reasoning(snapshot, &assembled, once) {
+        Some(relearned) => {
+            let assembled = once(&relearned);
+            (Cow::Owned(relearned), assembled)
+        }
+        None => (Cow::Borrowed(snapshot), assembled),
+    };
     let stale = find_stale_reasoning(&assembled.prompt, &snapshot.answer_prefixes);
     if stale.is_empty() {
         return assembled;
     }
-    let stale_reasoning = Arc::new(snapshot.stale_reasoning.union(&stale).cloned().collect());
-    let without = Snapshot { stale_reasoning, ..snapshot.clone() };
+    let without = snapshot.without_reasoning_of(&stale);
     let fold = assembled.fold;
     let arrange = |input: &LayoutInput<'_>| layout.layout().arrange_without_reasoning(input, fold);
     arrange_once(&without, layout, target, texts, render_cache, arrange)
+}
+
+/// A conversation that was opened anew does not know whose reasoning an earlier process had left out.
+/// Sent again, it would change the prompt, and the cache would be taken for lost. The snapshot that
+/// knows it, if that is so.
+fn relearn_stale_reasoning(
+    snapshot: &Snapshot,
+    assembled: &AssembledPrompt,
+    arrange: impl Fn(&Snapshot) -> AssembledPrompt,
+) -> Option<Snapshot> {
+    let seems_lost = assembled.fold.as_ref().is_some_and(|fold| fold.reason == FoldReason::CacheLost);
+    if !seems_lost || snapshot.fold.is_some() {
+        return None;
+    }
+    let unfolded = arrange(&Snapshot { keep: KeepLevel::All, ..snapshot.clone() });
+    let stale = find_stale_reasoning(&unfolded.prompt, &snapshot.answer_prefixes);
+    (!stale.is_empty()).then(|| snapshot.without_reasoning_of(&stale))
 }
 
 /// Lets the layout arrange the prompt, then adapts it to what the model and its provider take.

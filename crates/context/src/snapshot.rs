@@ -245,6 +245,12 @@ impl Snapshot {
         Some(Snapshot { items, at_fold: None, ..self.clone() })
     }
 
+    /// The snapshot with the reasoning of these messages left out, too.
+    pub(crate) fn without_reasoning_of(&self, messages: &BTreeSet<MessageId>) -> Snapshot {
+        let stale_reasoning = Arc::new(self.stale_reasoning.union(messages).cloned().collect());
+        Snapshot { stale_reasoning, ..self.clone() }
+    }
+
     /// A snapshot of nothing at all, at a given time.
     pub fn empty(now: Timestamp) -> Self {
         Snapshot {

@@ -15,6 +15,7 @@ use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
 use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::notice::NoticeSink;
 use crate::settings::Settings;
@@ -25,7 +26,7 @@ use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 const TREE_BYTES: usize = 80_000;
 
 /// What the description of the repository keeps from request to request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RepositoryState {
     /// The choice of the overview.
     pub overview: OverviewState,
