@@ -114,3 +114,31 @@ async fn a_session_opened_again_sends_the_same_reasoning_back() {
     assert_nothing_was_dropped(&test_agent, "a resumed session");
     assert_eq!(reasoning_sent(&test_agent), 3);
 }
+
+/// An earlier process folded and left reasoning out: a later one must neither send that again nor take
+/// the cache for lost, which would be a reason to fold once more.
+#[tokio::test]
+async fn a_session_opened_again_after_a_fold_reads_its_cache() {
+    for model in BOUND_MODELS {
+        let test_agent = thinking_agent(model, LayoutName::Strata).await;
+        test_agent.say("Look.").await;
+        test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
+        test_agent.say("It changed.").await;
+        test_agent.pass_minutes(20);
+        test_agent.say("A fold that is free.").await;
+        assert_eq!(reasoning_sent(&test_agent), 0, "{model}: the fold left all of it out");
+        test_agent.set_item("file:a.rs", &numbered_lines("delta", 400));
+        test_agent.say("Look.").await;
+        let sent_before = reasoning_sent(&test_agent);
+        assert!(sent_before > 0, "{model}: reasoning since the fold goes back");
+        let test_agent = test_agent.resume();
+        test_agent.say("Look.").await;
+        assert_nothing_was_dropped(&test_agent, "a resumed session");
+        assert!(test_agent.losses().is_empty(), "{model}: {:?}", test_agent.losses());
+        assert_eq!(
+            reasoning_sent(&test_agent),
+            sent_before + 2,
+            "{model}: what was sent before, and two answers"
+        );
+    }
+}

@@ -163,9 +163,9 @@ fn messages_cause(before: &Trace, now: &Trace, block: usize) -> Cause {
     };
     let is_update = matches!(was, Some(PieceOrigin::Item(_) | PieceOrigin::Stub(_)))
         && before.region(block) == Some(Region::Log);
-    // What was told about an item since the last fold has moved to BASE; a body that moved there
-    // leaves a stub.
-    if matches!(is, Some(PieceOrigin::Stub(_))) || (is_update && was != is && all_there()) {
+    // What was told about an item since the last fold has moved to BASE; a body that moved there, or
+    // that was taken out, leaves a stub.
+    if has_new_stub(before, now, block) || (is_update && was != is && all_there()) {
         return Cause::Folded;
     }
     let named = |origin: &PieceOrigin, how| match origin {
@@ -181,6 +181,14 @@ fn messages_cause(before: &Trace, now: &Trace, block: usize) -> Cause {
         (_, Some(is)) => named(is, ContentChange::Moved),
         (None, None) => Cause::LayoutChanged("a block".into()),
     }
+}
+
+/// Whether a stub stands in the later prompt that the earlier one did not have. It need not be the first
+/// difference: where a call was taken out with its result, that is the answer that held the call.
+fn has_new_stub(before: &Trace, now: &Trace, block: usize) -> bool {
+    let origins = now.pieces_from(block).iter().filter_map(|piece| now.origin_of(*piece));
+    let mut stubs = origins.filter(|origin| matches!(origin, PieceOrigin::Stub(_)));
+    stubs.any(|stub| !before.contains_origin(stub))
 }
 
 /// The first differing pieces that explain what happened. A layout's own text (the call that frames

@@ -166,6 +166,34 @@ fn a_stub_in_place_of_a_result_is_a_fold() {
 }
 
 #[test]
+fn a_call_taken_out_with_its_result_is_a_fold_too() {
+    let mut session = TestSession::anthropic();
+    let mut conversation = warm_conversation(&mut session);
+    conversation.tool_round("m8", 2).assistant("m9", &long_text("m9", 2000)).user("m10", "Next.");
+    assert_eq!(session.next(&mut conversation).cause, Cause::AsExpected);
+    let is_first = |block: &Block| match &*block.content {
+        Content::Call(call) => &*call.id == "m8_0",
+        Content::Result(result) => &*result.call_id == "m8_0",
+        _ => false,
+    };
+    for message in &mut conversation.log {
+        message.blocks.retain(|block| !is_first(block));
+        for block in &mut message.blocks {
+            if matches!(&*block.content, Content::Result(result) if &*result.call_id == "m8_1")
+                && let Content::Result(result) = block.content.edit()
+            {
+                let stub = Origin::item(ItemKind::History, &Arc::from("file:d.rs"), ItemCopy::Stub);
+                result.parts.push(ResultPart::Text(vec![Segment::new("Taken out: d.rs.", stub)]));
+            }
+        }
+    }
+    // The first difference is the answer that made both calls.
+    let verdict = session.next(&mut conversation);
+    assert_eq!(verdict.cause, Cause::Folded);
+    assert_eq!(origin(&verdict), Some(PieceOrigin::Message("m8".into())));
+}
+
+#[test]
 fn a_compaction_is_recognised_by_a_new_first_message() {
     let verdict = verdict_after(|_, conversation| {
         let kept = conversation.log.split_off(4);
