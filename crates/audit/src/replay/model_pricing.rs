@@ -133,9 +133,11 @@ fn replay_target(
         // Nobody knows whose it is: any row will do, since the prices and the cache are not its own.
         None => Catalogue::builtin().model(Some("anthropic"), name)?,
     };
+    // What is lost of a turn's reasoning is priced as output.
+    let output = if model.price.input > 0.0 { model.price.output / model.price.input } else { 0.0 };
     model.price = Price {
         input: 1.0,
-        output: 1.0,
+        output,
         cache_read: Some(prices.read),
         cache_write: Some(prices.write),
         cache_write_1h: Some(prices.write_1h),
