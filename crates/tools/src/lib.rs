@@ -42,6 +42,7 @@ mod blocking; // file operations on threads that may block
 mod declarations; // what models read about the tools
 mod diff; // a unified diff of bounded length
 mod edit; // the tool edit: replaces texts that occur exactly once
+mod edit_blocks; // EditBlockParser: edits written into an answer
 mod fetch; // the tool fetch: a web page as Markdown
 mod file_change; // FileChanger: checked, journalled, atomic changes of files
 mod find; // the tool find: files and folders by name
@@ -67,6 +68,7 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests // links t
 use std::sync::Arc;
 
 pub use bash::{Confinement, ShellOptions, command_environment, scrub_environment};
+pub use edit_blocks::{EditBlock, EditBlockParser, MalformedBlock};
 pub use fetch::WebOptions;
 pub use find::Find;
 pub use grep::Grep;
