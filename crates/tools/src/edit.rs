@@ -24,12 +24,13 @@ mod locate; // EditError: why an edit cannot be made, and what would help
 
 use line_endings::NormalizedText;
 pub(crate) use line_endings::{BYTE_ORDER_MARK, LineEndings};
-use locate::EditError;
+pub(crate) use locate::EditError;
 
 /// The tool `edit`. All edits of a call are made, or none.
 pub(crate) struct Edit(pub FileChanger);
 
-static DECLARATION: LazyLock<hardpan_prompt::Tool> = LazyLock::new(|| {
+/// What models read about `edit`; approvals and events know edit blocks by its name, too.
+pub(crate) static EDIT_DECLARATION: LazyLock<hardpan_prompt::Tool> = LazyLock::new(|| {
     let mut tool = load_declaration("edit", include_str!("../texts/edit.toml"));
     let mut schema = tool.parameters.value();
     let text = json!({"type": "string"});
@@ -61,7 +62,7 @@ struct Replacement {
 
 impl Tool for Edit {
     fn declaration(&self) -> &hardpan_prompt::Tool {
-        &DECLARATION
+        &EDIT_DECLARATION
     }
 
     fn effect(&self, _arguments: &Value) -> Effect {
@@ -134,7 +135,7 @@ pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
 
 /// The content as text. Fails if it is not UTF-8 without NUL bytes, because it could not be written
 /// back unchanged.
-fn decode_text(bytes: &[u8]) -> Result<&str, NotEditable> {
+pub(crate) fn decode_text(bytes: &[u8]) -> Result<&str, NotEditable> {
     if is_utf16(bytes) {
         return Err(NotEditable::Utf16);
     }
@@ -146,7 +147,7 @@ fn decode_text(bytes: &[u8]) -> Result<&str, NotEditable> {
 
 /// Why a file cannot be edited. The model reads the text after the file's name.
 #[derive(Debug, Error)]
-enum NotEditable {
+pub(crate) enum NotEditable {
     #[error("is UTF-16: convert it to UTF-8 first, for example with iconv")]
     Utf16,
     #[error("is binary (byte {offset} is NUL): only text can be edited")]
@@ -200,6 +201,25 @@ fn apply_edits(former: &str, edits: &[Replacement]) -> Result<String, RejectedEd
     }
     result.push_str(&former[done..]);
     Ok(result)
+}
+
+/// The text with whole lines replaced, which must be in it exactly once. The last line of a text need
+/// not end with a line feed.
+pub(crate) fn replace_lines(former: &str, old: &str, new: &str) -> Result<String, EditError> {
+    let document = NormalizedText::new(former);
+    let mut old = NormalizedText::new(old).text;
+    let mut new = NormalizedText::new(new).text;
+    let is_open_end = !document.text.ends_with('\n')
+        && old.strip_suffix('\n').is_some_and(|lines| document.text.ends_with(lines));
+    if is_open_end && !document.text.contains(&old) {
+        old.pop();
+        new.truncate(new.strip_suffix('\n').map_or(new.len(), str::len));
+    }
+    let start = locate::locate_lines(&document.text, &old, &new)?;
+    let range = start..start + old.len();
+    let raw = document.raw_offset(range.start)..document.raw_offset(range.end);
+    let new = document.endings_at(range).apply_to(&new);
+    Ok([&former[..raw.start], &new, &former[raw.end..]].concat())
 }
 
 #[cfg(test)]

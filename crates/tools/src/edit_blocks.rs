@@ -13,17 +13,20 @@
 //! `=======`, and `>>>>>>> REPLACE` at the end. It takes text in pieces, as it streams, and returns a
 //! block when its last line is complete.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+mod apply; // EditBlockStatus: carrying out a block
 #[cfg(test)]
 mod tests;
+
+pub use apply::{EditBlockStatus, edit_block_tool};
 
 /// How many signs a marker has at least. Models now and then write one or two less than seven.
 const MARKER_SIGNS: usize = 5;
 
 /// One edit, as the model wrote it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditBlock {
     /// The file, as named on the line before the block.
     pub path: String,
@@ -37,7 +40,9 @@ pub struct EditBlock {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MalformedBlock {
     /// No line before the block names a file.
-    #[error("line {line}: no path stands on the line before the block")]
+    #[error(
+        "line {line}: no path stands on the line before the block (put one that has spaces in backticks)"
+    )]
     NoPath {
         /// The line of the answer on which the block begins, from 1.
         line: usize,
@@ -192,13 +197,18 @@ fn marker_of(line: &str) -> Option<Marker> {
 }
 
 /// The path on a line of its own, without the decoration that models put around it. Empty for lines
-/// that may stand between a path and its block: blank lines and the fences of code. `None` for text.
+/// that may stand between a path and its block: blank lines and the fences of code. `None` for text:
+/// words with spaces between them are a path only in backticks.
 fn path_of(line: &str) -> Option<String> {
     let line = line.trim();
     if line.is_empty() || line.starts_with("```") || line.starts_with("~~~") {
         return Some(String::new());
     }
     let bare = line.trim_start_matches(['#', '*', '-', ' ']).trim_end_matches(['*', ':', ' ']);
+    let is_quoted = bare.starts_with('`');
     let bare = bare.trim_matches('`').trim_end_matches([':', '*']).trim_matches('`');
-    (!bare.is_empty() && !bare.ends_with(['.', '!', '?', ','])).then(|| bare.to_owned())
+    let is_text = bare.is_empty()
+        || bare.ends_with(['.', '!', '?', ','])
+        || (!is_quoted && bare.contains(char::is_whitespace));
+    (!is_text).then(|| bare.to_owned())
 }

@@ -68,7 +68,7 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests // links t
 use std::sync::Arc;
 
 pub use bash::{Confinement, ShellOptions, command_environment, scrub_environment};
-pub use edit_blocks::{EditBlock, EditBlockParser, MalformedBlock};
+pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};
 pub use fetch::WebOptions;
 pub use find::Find;
 pub use grep::Grep;

@@ -15,7 +15,7 @@ const MIN_SIMILARITY: f64 = 0.5;
 
 /// Why an edit cannot be made. Its text is for the model.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum EditError {
+pub(crate) enum EditError {
     /// `old_text` is empty.
     EmptyOldText,
     /// `old_text` and `new_text` are equal.
@@ -76,11 +76,45 @@ pub(super) fn locate_text(text: &str, old: &str, new: &str) -> Result<usize, Edi
     let places = occurrences(text, old);
     match places[..] {
         [place] => Ok(place),
-        [] => Err(explain_missing_text(text, old, new)),
+        [] => Err(explain_missing_text(text, old, new, Extent::Anywhere)),
         _ => Err(EditError::Ambiguous {
             lines: places.iter().map(|&place| line_number_at(text, place)).collect(),
         }),
     }
+}
+
+/// The byte offset of the only occurrence of `old` that begins at the beginning of a line and ends
+/// at the end of one.
+pub(super) fn locate_lines(text: &str, old: &str, new: &str) -> Result<usize, EditError> {
+    if old == new {
+        return Err(EditError::NoChange);
+    }
+    let places = line_occurrences(text, old);
+    match places[..] {
+        [place] => Ok(place),
+        [] => Err(match explain_missing_text(text, old, new, Extent::WholeLines) {
+            EditError::AlreadyApplied { .. } => match line_occurrences(text, new)[..] {
+                [place] => EditError::AlreadyApplied { line: line_number_at(text, place) },
+                // Lines that are in many places tell nothing about this one.
+                _ => EditError::NotFound { nearest: nearest_place(text, old) },
+            },
+            error => error,
+        }),
+        _ => Err(EditError::Ambiguous {
+            lines: places.iter().map(|&place| line_number_at(text, place)).collect(),
+        }),
+    }
+}
+
+/// The byte offsets at which whole lines occur.
+fn line_occurrences(text: &str, lines: &str) -> Vec<usize> {
+    let mut places = occurrences(text, lines);
+    places.retain(|&place| {
+        let end = place + lines.len();
+        let begins = place == 0 || text[..place].ends_with('\n');
+        begins && (lines.ends_with('\n') || end == text.len() || text[end..].starts_with('\n'))
+    });
+    places
 }
 
 /// The byte offsets at which a text occurs. Overlapping occurrences count: "aa" is in "aaa" twice.
@@ -94,10 +128,18 @@ fn occurrences(text: &str, old: &str) -> Vec<usize> {
     places
 }
 
-fn explain_missing_text(text: &str, old: &str, new: &str) -> EditError {
+/// Where a text may begin and end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Also in the middle of a line.
+    Anywhere,
+    WholeLines,
+}
+
+fn explain_missing_text(text: &str, old: &str, new: &str, extent: Extent) -> EditError {
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
-    if let Some(start) = find_ignoring_whitespace(&lines, &wanted) {
+    if let Some(start) = find_ignoring_whitespace(&lines, &wanted, extent) {
         return EditError::WhitespaceMismatch {
             line: start + 1,
             text: quote_lines(&lines, start, wanted.len()),
@@ -108,22 +150,27 @@ fn explain_missing_text(text: &str, old: &str, new: &str) -> EditError {
     {
         return EditError::AlreadyApplied { line: line_number_at(text, place) };
     }
-    let nearest =
-        find_nearest(&lines, &wanted).map(|start| (start + 1, quote_lines(&lines, start, wanted.len())));
-    EditError::NotFound { nearest }
+    EditError::NotFound { nearest: nearest_place(text, old) }
+}
+
+/// The first line of the place that is most like `old`, and its text.
+fn nearest_place(text: &str, old: &str) -> Option<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
+    find_nearest(&lines, &wanted).map(|start| (start + 1, quote_lines(&lines, start, wanted.len())))
 }
 
 /// The index of the first line of the only place that matches when white space is ignored. `None`
 /// where there are several.
-fn find_ignoring_whitespace(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+fn find_ignoring_whitespace(lines: &[&str], wanted: &[&str], extent: Extent) -> Option<usize> {
     let bare = |line: &&str| line.split_whitespace().collect::<String>();
     let wanted: Vec<String> = wanted.iter().map(bare).collect();
     if wanted.iter().all(String::is_empty) {
         return None;
     }
     let lines: Vec<String> = lines.iter().map(bare).collect();
-    // Old text may begin and end in the middle of a line.
     let fits = |window: &[String]| match (window, &wanted[..]) {
+        _ if extent == Extent::WholeLines => window == wanted,
         ([line], [wanted]) => line.contains(wanted),
         ([first, between @ .., last], [wanted_first, wanted_between @ .., wanted_last]) => {
             between == wanted_between && first.ends_with(wanted_first) && last.starts_with(wanted_last)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::test_workspace::{TestWorkspace, workspace};
 
 fn parse(answer: &str) -> Vec<Result<EditBlock, MalformedBlock>> {
     let mut parser = EditBlockParser::default();
@@ -78,4 +79,69 @@ fn pieces_of_any_size_give_the_same_blocks() {
         found.extend(parser.finish());
         assert_eq!(found, whole, "pieces of {size}");
     }
+}
+
+#[test]
+fn words_before_a_block_are_no_path_unless_they_stand_in_backticks() {
+    let body = "<<<<<<< EDIT\n======= REPLACE\na\n>>>>>>> END\n";
+    assert_eq!(parse(&format!("Here is the new file\n{body}")), vec![Err(MalformedBlock::NoPath { line: 2 })]);
+    assert_eq!(parse(&format!("`my file.txt`\n{body}")), vec![block("my file.txt", "", "a\n")]);
+}
+
+/// Applies a block in a workspace, and tells how it ended.
+fn apply(fixture: &TestWorkspace, path: &str, old: &str, new: &str) -> (EditBlockStatus, String) {
+    let block = EditBlock { path: path.into(), old_text: old.into(), new_text: new.into() };
+    let outcome = fixture.call(&*edit_block_tool(None), &serde_json::to_value(&block).unwrap());
+    let status = EditBlockStatus::of_outcome(&outcome);
+    assert_eq!(status.is_success(), !outcome.is_error, "{outcome:?}");
+    (status, outcome.content.iter().map(|part| format!("{part:?}")).collect())
+}
+
+#[test]
+fn a_block_replaces_whole_lines_that_occur_once() {
+    use EditBlockStatus::*;
+    let former = "one\n z two\nsame\nsame\ntwo\nend";
+    let fixture = workspace(&[("a.txt", former), ("crlf.txt", "one\r\ntwo\r\n")]);
+    fixture.call(&crate::Read, &serde_json::json!({"path": "a.txt"}));
+    fixture.call(&crate::Read, &serde_json::json!({"path": "crlf.txt"}));
+    let cases = [
+        ("a.txt", "two\n", "zwei\n", Applied, "one\n z two\nsame\nsame\nzwei\nend"),
+        ("a.txt", "two\n", "zwei\n", AlreadyApplied, "one\n z two\nsame\nsame\nzwei\nend"),
+        ("a.txt", "same\n", "x\n", Ambiguous, "one\n z two\nsame\nsame\nzwei\nend"),
+        ("a.txt", "three\n", "x\n", NotFound, "one\n z two\nsame\nsame\nzwei\nend"),
+        ("a.txt", "gone\n", "same\n", NotFound, "one\n z two\nsame\nsame\nzwei\nend"),
+        ("a.txt", "end\n", "END\n", Applied, "one\n z two\nsame\nsame\nzwei\nEND"),
+        ("a.txt", "one\n", "", Applied, " z two\nsame\nsame\nzwei\nEND"),
+        ("a.txt", "", "new\n", Exists, " z two\nsame\nsame\nzwei\nEND"),
+        ("crlf.txt", "one\n", "eins\nzwo\n", Applied, "eins\r\nzwo\r\ntwo\r\n"),
+        ("new/b.txt", "", "hello\n", Created, "hello\n"),
+        ("new/b.txt", "", "hello\n", AlreadyApplied, "hello\n"),
+        ("new/b.txt", "hello\n", "bye\n", Applied, "bye\n"),
+    ];
+    for (path, old, new, status, after) in cases {
+        assert_eq!(apply(&fixture, path, old, new).0, status, "{path} {old:?} {new:?}");
+        assert_eq!(std::fs::read_to_string(fixture.path(path)).unwrap(), after, "{path} {old:?}");
+    }
+    let (status, why) = apply(&fixture, "a.txt", "  same\n", "x\n");
+    assert_eq!(status, NotFound);
+    assert!(why.contains("The upper part"), "{why}");
+    let (_, why) = apply(&fixture, "a.txt", "same\n", "x\n");
+    assert!(why.contains("2 times (from lines 2, 3)"), "{why}");
+}
+
+#[test]
+fn a_block_needs_a_file_that_the_model_has_seen_as_it_is() {
+    use EditBlockStatus::*;
+    let fixture = workspace(&[("a.txt", "one\n"), ("empty.txt", ""), ("binary", "a\0b\n")]);
+    assert_eq!(apply(&fixture, "a.txt", "one\n", "two\n").0, NotInContext);
+    assert_eq!(apply(&fixture, "missing.txt", "one\n", "two\n").0, NotFound);
+    assert_eq!(apply(&fixture, "../out.txt", "", "two\n").0, Failed);
+    assert_eq!(apply(&fixture, "binary", "a\n", "two\n").0, Failed);
+    assert_eq!(apply(&fixture, "empty.txt", "", "two\n").0, Applied);
+    fixture.call(&crate::Read, &serde_json::json!({"path": "a.txt"}));
+    fixture.write("a.txt", "other\n");
+    assert_eq!(apply(&fixture, "a.txt", "other\n", "two\n").0, ChangedSince);
+    assert_eq!(std::fs::read_to_string(fixture.path("a.txt")).unwrap(), "other\n");
+    // The refusal showed the change.
+    assert_eq!(apply(&fixture, "a.txt", "other\n", "two\n").0, Applied);
 }
