@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use hardpan_context::AssembledPrompt;
 use hardpan_prompt::{AgentMessage, MessageBody};
 use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ProviderError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, lock};
+use crate::edit_blocks::StreamedBlocks;
 use crate::events::{MessageDelta, MessageStart, MessageUpdate, Note};
 use crate::last_request::TextFallbacks;
 use crate::model_selection::ModelSelection;
@@ -24,6 +24,8 @@ pub(crate) struct PartialAnswer {
     /// What arrived since the last partial record was stored.
     unsaved: Answer,
     pub first_token_at: Timestamp,
+    /// The edit blocks that have come, if the model may write any.
+    pub blocks: Option<StreamedBlocks>,
 }
 
 /// What was received of an answer, and how receiving ended.
@@ -78,7 +80,10 @@ impl Agent {
                     Some(Ok(ClientEvent::Answer(event))) => {
                         let partial = match &mut partial {
                             Some(partial) => partial,
-                            None => partial.insert(self.begin_answer(selection, &planned.assembled).await),
+                            None => {
+                                let begun = self.begin_answer(selection, planned, forms).await;
+                                partial.insert(begun)
+                            }
                         };
                         self.handle_answer_event(partial, &event, stream.answer()).await;
                         await_faces = true;
@@ -93,15 +98,26 @@ impl Agent {
 
     /// Begins the message of an answer: the provider accepted the request, so the layout's new
     /// state is committed.
-    async fn begin_answer(&self, selection: &ModelSelection, assembled: &AssembledPrompt) -> PartialAnswer {
+    async fn begin_answer(
+        &self,
+        selection: &ModelSelection,
+        planned: &PlannedRequest,
+        forms: &TextFallbacks<'_>,
+    ) -> PartialAnswer {
         let now = self.now();
         let message = {
             let mut conversation = lock(&self.inner.conversation);
-            conversation.commit_layout_state(assembled, now);
+            match forms.replanned() {
+                Some(assembled) => conversation.commit_layout_state(&assembled, now),
+                None => conversation.commit_layout_state(&planned.assembled, now),
+            }
             conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
         };
         self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
-        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now }
+        let writes_blocks = planned.snapshot.system.edit_blocks || forms.replanned().is_some();
+        let may_write = writes_blocks && self.inner.setup.edit_block_tool.is_some();
+        let blocks = may_write.then(StreamedBlocks::default);
+        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now, blocks }
     }
 
     /// Handles one event of a streaming answer; `answer` has it already.
@@ -126,9 +142,13 @@ impl Agent {
                 AnswerEvent::CallEnd { index },
             ]);
         }
+        let id = partial.message.id.clone();
         if let Some(delta) = message_delta(event) {
-            let id = partial.message.id.clone();
-            self.events().emit(self, MessageUpdate { id, delta }).await;
+            self.events().emit(self, MessageUpdate { id: id.clone(), delta }).await;
+        }
+        if let (AnswerEvent::Text(text), Some(blocks)) = (event, &mut partial.blocks) {
+            let complete = blocks.push(text);
+            self.announce_blocks(&id, complete).await;
         }
     }
 

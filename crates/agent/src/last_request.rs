@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use hardpan_context::{
-    AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, without_images,
+    AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, assemble, without_images,
     without_newer_fields, without_tools,
 };
 use hardpan_prompt::{Prompt, PromptTokens};
 use hardpan_providers::PromptFallbacks;
 
-use crate::agent::lock;
+use crate::agent::{Agent, lock};
+use crate::model_selection::ModelSelection;
 use crate::spending::Spending;
 
 /// The last request as it was sent: for breakdowns, pings and cost forecasts.
@@ -47,12 +48,20 @@ impl LastRequest {
 /// built: that one was sent.
 pub(crate) struct TextFallbacks<'a> {
     texts: &'a PromptTexts,
+    /// Plans the request again for a model that turns out to take no tools.
+    replan: Option<Box<dyn Fn() -> Option<AssembledPrompt> + Send + Sync + 'a>>,
+    replanned: Mutex<Option<AssembledPrompt>>,
     sent: Mutex<Option<Prompt>>,
 }
 
 impl<'a> TextFallbacks<'a> {
     pub fn new(texts: &'a PromptTexts) -> Self {
-        TextFallbacks { texts, sent: Mutex::default() }
+        TextFallbacks { texts, replan: None, replanned: Mutex::default(), sent: Mutex::default() }
+    }
+
+    /// The request as it was planned again, if the server turned out to take no tools.
+    pub fn replanned(&self) -> Option<AssembledPrompt> {
+        lock(&self.replanned).clone()
     }
 
     /// Takes the fallback that was sent, with its token counts; `None` if the prompt itself was.
@@ -65,7 +74,15 @@ impl<'a> TextFallbacks<'a> {
 
 impl PromptFallbacks for TextFallbacks<'_> {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
-        let form = without_tools(prompt, self.texts);
+        let replanned = self.replan.as_ref().and_then(|replan| replan());
+        let form = match &replanned {
+            Some(replanned) if replanned.prompt.has_images() && !prompt.has_images() => {
+                without_images(&replanned.prompt, self.texts)
+            }
+            Some(replanned) => replanned.prompt.clone(),
+            None => without_tools(prompt, self.texts),
+        };
+        *lock(&self.replanned) = replanned;
         *lock(&self.sent) = Some(form.clone());
         form
     }
@@ -78,5 +95,26 @@ impl PromptFallbacks for TextFallbacks<'_> {
         let form = without_newer_fields(prompt);
         *lock(&self.sent) = Some(form.clone());
         form
+    }
+}
+
+impl Agent {
+    /// The fallbacks of a planned request. A server that turns out to take no tools gets the request
+    /// that a model without tools would get: no tools in the system prompt, and edit blocks.
+    pub(crate) fn text_fallbacks<'a>(
+        &'a self,
+        selection: &'a ModelSelection,
+        snapshot: &'a Snapshot,
+        render_cache: &'a RenderCache,
+    ) -> TextFallbacks<'a> {
+        let texts = &*self.inner.setup.texts;
+        let replan = move || {
+            let mut target = selection.target.clone();
+            target.model.tools = false;
+            let mut snapshot = snapshot.clone();
+            snapshot.system.edit_blocks = self.uses_edit_blocks(snapshot.system.edit_blocks, false);
+            assemble(&snapshot, selection.layout, &target, texts, render_cache).ok()
+        };
+        TextFallbacks { replan: Some(Box::new(replan)), ..TextFallbacks::new(texts) }
     }
 }

@@ -49,6 +49,7 @@ mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging
 mod command; // Command: what the user types as /name arguments
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
+mod edit_blocks; // the edit blocks of an answer: found, carried out, told
 mod error; // AgentError: why the agent did not do what it was asked to do
 pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
@@ -80,6 +81,7 @@ pub use cache_warmth::CacheWarmth;
 pub use command::Command;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
+pub use edit_blocks::EditBlockResult;
 pub use error::{
     AgentError, BuildError, CommandError, CompactError, EntryError, PingError, PlanError, PreviewError,
     SideRequestError, SummaryError,

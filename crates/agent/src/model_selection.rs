@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting, Target};
 use hardpan_models::ThinkingSetting;
-use hardpan_providers::Client;
+use hardpan_providers::{Client, UnsupportedFeature};
 use hardpan_session::Record;
 
 use crate::agent::{Agent, lock};
@@ -101,15 +101,22 @@ impl Agent {
     /// The current selection, and a client for it. No lock is held while the client is built, which
     /// may read keys from files.
     pub(crate) fn selection_with_client(&self) -> Result<(ModelSelection, Arc<Client>), ClientFactoryError> {
-        let selection = lock(&self.inner.selection).clone();
-        if let Some(client) = selection.client.get() {
-            let client = client.clone();
-            return Ok((selection, client));
+        let mut selection = lock(&self.inner.selection).clone();
+        let client = match selection.client.get() {
+            Some(client) => client.clone(),
+            None => {
+                let session = lock(&self.inner.conversation).session.clone();
+                let client = self.inner.setup.client_factory.client(&selection.target, &session)?;
+                // If another model was selected meanwhile, this stays with the old selection.
+                selection.client.get_or_init(|| Arc::new(client)).clone()
+            }
+        };
+        let Target { provider, profile, model, .. } = &selection.target;
+        let refused = client.known_refusals(provider, profile, &model.id, self.now().as_millisecond());
+        if refused.features().any(|feature| feature == UnsupportedFeature::Tools) {
+            // Planned as for a model without tools: the system prompt must not speak of any.
+            selection.target.model.tools = false;
         }
-        let session = lock(&self.inner.conversation).session.clone();
-        let client = self.inner.setup.client_factory.client(&selection.target, &session)?;
-        // If another model was selected meanwhile, this stays with the old selection.
-        let client = selection.client.get_or_init(|| Arc::new(client)).clone();
         Ok((selection, client))
     }
 }

@@ -75,7 +75,8 @@ impl Agent {
         let mut run_state = RunState::new(selection.target.vocabulary());
         let content = self.preview_content(&mut run_state, prepared, fold).await?;
         let planned = self.plan_request(&mut run_state, &selection, content).await?;
-        let (forms, now) = (TextFallbacks::new(&self.inner.setup.texts), self.now());
+        let now = self.now();
+        let forms = TextFallbacks::new(&self.inner.setup.texts);
         let request = planned.client_request(&selection, &forms, now);
         let PreparedRequest { http, .. } = client.prepare(&request)?;
         let target = selection.target;

@@ -111,6 +111,8 @@ impl Agent {
         let pauses = conversation.pauses.iter().copied().chain(conversation.pause_until(snapshot.now));
         snapshot.pauses = PauseCounts::new(pauses, &selection.target.profile.cache);
         snapshot.system.whole = run_state.system_prompt_override.clone();
+        snapshot.system.edit_blocks =
+            self.uses_edit_blocks(snapshot.system.edit_blocks, selection.target.model.tools);
         snapshot.tools = self.tools().declarations();
         snapshot.keep = self.keep();
         snapshot.thinking = selection.thinking;

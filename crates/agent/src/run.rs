@@ -165,6 +165,8 @@ impl Agent {
         self.events().emit(self, AgentStart {}).await;
         // A failed compaction is not retried every turn: each attempt costs money.
         let mut may_compact = true;
+        // How often in a row edit blocks could not be applied.
+        let mut block_failures = 0;
         for turn in 1..=self.inner.setup.settings.max_turns {
             self.events().emit(self, TurnStart { turn }).await;
             self.wait_for_faces(token).await;
@@ -178,14 +180,23 @@ impl Agent {
             {
                 outcome = self.request_answer(run_state, fresh.clone(), token).await?;
             }
-            let TurnOutcome { message, calls, stop } = match outcome {
+            let TurnOutcome { message, calls, blocks, stop } = match outcome {
                 Ok(outcome) => outcome,
                 Err(stop) => return Ok(stop),
             };
+            let edited = self.apply_edit_blocks(&message.id, blocks, token).await?;
             let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
-            let none = calls.is_empty();
+            let mut block_results = None;
+            let (mut blocks_failed, mut blocks_changed) = (false, false);
+            if let Some(edited) = &edited {
+                block_results = Some(self.tell_block_results(edited).await?);
+                blocks_failed = edited.has_failures();
+                blocks_changed = edited.changed_files() || edited.opened_files;
+            }
+            block_failures = if blocks_failed { block_failures + 1 } else { 0 };
+            let none = calls.is_empty() && !blocks_failed;
             let mut observed = Ok(());
-            if self.may_have_changed_files(&calls) {
+            if blocks_changed || self.may_have_changed_files(&calls) {
                 let reason = ObserveReason::FilesChanged;
                 observed = self.observe_for_run(run_state, reason, &prepared, token).await;
             }
@@ -199,7 +210,7 @@ impl Agent {
             if token.is_cancelled() {
                 return Ok(RunEnd::Aborted);
             }
-            if let Some(tool) = looping {
+            if let Some(tool) = looping.or_else(|| self.looping_blocks(block_failures)) {
                 return Ok(RunEnd::Looping { tool });
             }
             let mut due = self.take_due_inputs(Delivery::Steer);
@@ -220,7 +231,11 @@ impl Agent {
                     }
                 }
             }
-            fresh = self.deliver_inputs(run_state, due).await?;
+            let delivered = self.deliver_inputs(run_state, due).await?;
+            if delivered.is_some() {
+                block_failures = 0;
+            }
+            fresh = block_results.or(delivered);
         }
         let max_turns = self.inner.setup.settings.max_turns;
         Ok(RunEnd::Error {

@@ -40,6 +40,8 @@ pub struct Setup {
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// The tools. They may change while the agent runs, with effect from the next request on.
     pub tools: ToolRegistry,
+    /// Carries out the edit blocks of models without tools; `None` where nothing may be changed.
+    pub edit_block_tool: Option<Arc<dyn Tool>>,
     /// Runs the commands that the user types after `!`; `None` disables them.
     pub shell: Option<Arc<dyn Tool>>,
     /// The folders that tools may read and write.
@@ -114,6 +116,12 @@ pub trait ContextSource: Send + Sync {
     /// of the `tiers` layout.
     fn coupling(&self) -> Coupling {
         Coupling::default()
+    }
+
+    /// Shows a file from the next request on, because the model wants to edit it without having seen
+    /// it. The path is as the model wrote it. Returns whether the file will be shown.
+    fn open_file(&self, _path: &str) -> bool {
+        false
     }
 
     /// The user's local date at a moment, such as `2026-08-14`. Costs are summed by it.

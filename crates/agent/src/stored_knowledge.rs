@@ -9,6 +9,8 @@ use hardpan_session::{Entry, Record};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::edit_blocks::{BLOCKS_ENTRY, StoredBlocks};
+
 /// The fields of a tool result's entry.
 const DETAILS: &str = "details";
 const FILE_OBSERVATIONS: &str = "file_observations";
@@ -38,7 +40,12 @@ pub(crate) fn observations_of(entry: &Entry) -> Vec<FileObservation> {
     match entry.extra.get(FILE_OBSERVATIONS) {
         // What another version wrote and this one cannot read tells nothing.
         Some(stored) => Vec::deserialize(stored).unwrap_or_default(),
-        None => observations_from_details(entry).into_iter().collect(),
+        None => match &entry.record {
+            Record::Custom { custom_type, data } if **custom_type == *BLOCKS_ENTRY => {
+                StoredBlocks::deserialize(data).map(|stored| stored.file_observations).unwrap_or_default()
+            }
+            _ => observations_from_details(entry).into_iter().collect(),
+        },
     }
 }
 
@@ -74,6 +81,13 @@ pub(crate) fn rebuild_knowledge(path: &[&Entry]) -> FileKnowledge {
             Record::Message(message) => {
                 for observation in observations_of(entry) {
                     knowledge.record(&message.id, observation);
+                }
+            }
+            Record::Custom { custom_type, data } if **custom_type == *BLOCKS_ENTRY => {
+                if let Ok(stored) = StoredBlocks::deserialize(data) {
+                    for observation in stored.file_observations {
+                        knowledge.record(&stored.message, observation);
+                    }
                 }
             }
             Record::Compaction { first_kept, .. } => {

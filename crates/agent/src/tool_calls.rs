@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use hardpan_context::fill_template;
 use hardpan_prompt::{AgentMessage, MessageBody, NotRunReason};
 use hardpan_providers::AnswerCall;
-use hardpan_tools::{Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
+use hardpan_tools::{Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -45,9 +45,9 @@ impl NotRun {
 }
 
 /// The result of a call, before it is stored.
-struct CallOutcome {
-    outcome: ToolOutcome,
-    not_run: Option<NotRunReason>,
+pub(crate) struct CallOutcome {
+    pub outcome: ToolOutcome,
+    pub not_run: Option<NotRunReason>,
 }
 
 impl From<NotRun> for CallOutcome {
@@ -165,9 +165,7 @@ impl Agent {
                 Err(_) => (CallDecision::DoNotRun(self.aborted_call(NotRunReason::Aborted)), false),
             };
             if let CallDecision::Run(_) = decision {
-                let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
-                let args = call.call.arguments.value();
-                self.events().emit(self, ToolExecutionStart { call_id, tool_name, args }).await;
+                self.announce_start(call).await;
             }
             decisions.push((decision, counts));
         }
@@ -184,16 +182,7 @@ impl Agent {
         let mut outcomes = Vec::with_capacity(group.len());
         for (call, (result, counts, display)) in group.iter().zip(join_all(running).await) {
             if let Some(display) = display {
-                let CallOutcome { outcome, not_run: _ } = &result;
-                let event = ToolExecutionEnd {
-                    call_id: call.call.id.clone(),
-                    tool_name: call.call.name.clone(),
-                    content: outcome.content.clone(),
-                    details: outcome.details.clone(),
-                    is_error: outcome.is_error,
-                    display,
-                };
-                self.events().emit(self, event).await;
+                self.announce_end(call, &result, display).await;
             }
             outcomes.push((result, counts));
         }
@@ -207,7 +196,6 @@ impl Agent {
     /// Decides whether a call runs: it must be complete, its tool known, no handler may block it,
     /// and it must be approved if the tool changes things.
     async fn decide_call(&self, call: &AnswerCall) -> CallDecision {
-        let phrases = &self.inner.setup.texts.phrases.agent;
         let name = &call.call.name;
         if let Err(why) = &call.runnable {
             return CallDecision::DoNotRun(NotRun::new(NotRunReason::InvalidCall, format!("{why}.")));
@@ -216,9 +204,16 @@ impl Agent {
             Ok(tool) => tool,
             Err(why) => return CallDecision::DoNotRun(self.unavailable_tool(name, why)),
         };
+        self.decide_about_tool(tool, call).await
+    }
+
+    /// Decides whether a call of this tool runs: no handler may block it, and it must be approved if
+    /// the tool changes things.
+    async fn decide_about_tool(&self, tool: Arc<dyn Tool>, call: &AnswerCall) -> CallDecision {
+        let phrases = &self.inner.setup.texts.phrases.agent;
         let event = ToolCallEvent {
             call_id: call.call.id.clone(),
-            tool_name: name.clone(),
+            tool_name: call.call.name.clone(),
             input: call.call.arguments.value(),
         };
         let mut blocked: Option<String> = None;
@@ -251,6 +246,49 @@ impl Agent {
             }
         }
         CallDecision::Run(tool)
+    }
+
+    /// Runs a tool that need not be among the declared ones, with the decisions and events of any
+    /// other call. Nothing is stored.
+    pub(crate) async fn run_given_tool(
+        &self,
+        tool: &Arc<dyn Tool>,
+        call: &AnswerCall,
+        token: &CancellationToken,
+    ) -> CallOutcome {
+        let name = &call.call.name;
+        if let Err(why @ ToolUnavailable::SwitchedOff) = self.tools().find(name) {
+            return self.unavailable_tool(name, why).into();
+        }
+        let deciding = self.decide_about_tool(tool.clone(), call);
+        let tool = match unless_aborted(token, deciding).await {
+            Ok(CallDecision::Run(tool)) => tool,
+            Ok(CallDecision::DoNotRun(not_run)) => return not_run.into(),
+            Err(_) => return self.aborted_call(NotRunReason::Aborted).into(),
+        };
+        self.announce_start(call).await;
+        let outcome = self.execute_tool(&*tool, call, token).await;
+        self.announce_end(call, &outcome, tool.result_display()).await;
+        self.revise_result(call, outcome).await
+    }
+
+    async fn announce_start(&self, call: &AnswerCall) {
+        let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
+        let args = call.call.arguments.value();
+        self.events().emit(self, ToolExecutionStart { call_id, tool_name, args }).await;
+    }
+
+    async fn announce_end(&self, call: &AnswerCall, result: &CallOutcome, display: ResultDisplay) {
+        let CallOutcome { outcome, not_run: _ } = result;
+        let event = ToolExecutionEnd {
+            call_id: call.call.id.clone(),
+            tool_name: call.call.name.clone(),
+            content: outcome.content.clone(),
+            details: outcome.details.clone(),
+            is_error: outcome.is_error,
+            display,
+        };
+        self.events().emit(self, event).await;
     }
 
     /// The result of a call that finds no tool to run.

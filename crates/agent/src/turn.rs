@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, lock};
 use crate::answer_stream::{PartialAnswer, StreamEnd, StreamOutcome, assistant_body};
 use crate::billing::RequestTimes;
+use crate::edit_blocks::{AnswerBlocks, StreamedBlocks};
 use crate::error::AgentError;
 use crate::events::{BeforeProviderRequest, MessageEnd, RunEnd};
-use crate::last_request::{LastRequest, TextFallbacks};
+use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
 use crate::request::{PlannedRequest, RequestContent};
 use crate::run::{RunState, unless_aborted};
@@ -24,9 +25,10 @@ use crate::spending::Spending;
 use crate::stored_knowledge::ResultData;
 
 /// A stored answer, and what the run does next.
-pub struct TurnOutcome {
+pub(crate) struct TurnOutcome {
     pub message: AgentMessage,
     pub calls: Vec<AnswerCall>,
+    pub blocks: AnswerBlocks,
     /// How the run would end after this answer; `None` if the provider paused the turn and the same
     /// conversation is to be sent again.
     pub stop: Option<RunEnd>,
@@ -67,16 +69,18 @@ impl Agent {
             let event = self.provider_request_event(&client, &selection, &planned, &render_cache);
             self.events().emit(self, event).await;
         }
-        let forms = TextFallbacks::new(&self.inner.setup.texts);
+        let forms = self.text_fallbacks(&selection, &planned.snapshot, &render_cache);
         let outcome = self.stream_answer(&client, &selection, &planned, &forms, token).await;
+        let (replanned, fallback) = (forms.replanned(), forms.take_sent(&render_cache, &selection.target));
+        drop(forms);
         let PlannedRequest { assembled, snapshot, .. } = planned;
+        let assembled = replanned.unwrap_or(assembled);
         let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
         let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
         let target = selection.target.clone();
         if let Some(usage) = &usage {
             self.inner.setup.client_factory.record_usage(&target, &assembled, &render_cache, usage);
         }
-        let fallback = forms.take_sent(&render_cache, &target);
         let last_request =
             Arc::new(LastRequest { assembled, snapshot, target, render_cache, spending, fallback });
         *lock(&self.inner.last_request) = Some(last_request.clone());
@@ -91,7 +95,7 @@ impl Agent {
         planned: &PlannedRequest,
         render_cache: &RenderCache,
     ) -> BeforeProviderRequest {
-        let forms = TextFallbacks::new(&self.inner.setup.texts);
+        let forms = self.text_fallbacks(selection, &planned.snapshot, render_cache);
         let request = planned.client_request(selection, &forms, self.now());
         let prompt = client.prompt_to_send(&request).into_owned();
         let fallback = forms.take_sent(render_cache, &selection.target);
@@ -112,7 +116,7 @@ impl Agent {
         last_request: &LastRequest,
         selection: &ModelSelection,
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
-        let Some(PartialAnswer { message, first_token_at, .. }) = partial else {
+        let Some(PartialAnswer { message, first_token_at, blocks, .. }) = partial else {
             return Ok(Err(match end {
                 StreamEnd::Stopped => RunEnd::Aborted,
                 StreamEnd::Failed(error) if error.failure == FailureKind::ContextTooLong => {
@@ -153,7 +157,9 @@ impl Agent {
         self.emit_cache_loss(Some(&message.id), loss.flatten()).await;
         // The calls of an answer that broke off are not run, and requests leave them out.
         let calls = if is_complete { answer.calls() } else { Vec::new() };
-        Ok(Ok(TurnOutcome { message, calls, stop }))
+        let found = blocks.map(StreamedBlocks::finish).unwrap_or_default();
+        let blocks = AnswerBlocks { found, ended_well: stop == Some(RunEnd::Done) };
+        Ok(Ok(TurnOutcome { message, calls, blocks, stop }))
     }
 }
 

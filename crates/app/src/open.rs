@@ -175,6 +175,7 @@ impl ConversationApp {
             approval_handler: Arc::new(approver),
             clock: Arc::new(now),
             tools: tool_set.tools.clone(),
+            edit_block_tool: Some(hardpan_tools::edit_block_tool(tool_set.journal.clone())),
             shell: Some(tool_set.shell.clone()),
             scope: scope.clone(),
             expansions,

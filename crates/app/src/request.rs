@@ -157,6 +157,7 @@ pub async fn assemble(
         approval_handler: Arc::new(DenyAll),
         clock: clock(options.now),
         tools,
+        edit_block_tool: Some(hardpan_tools::edit_block_tool(None)),
         shell: None,
         scope,
         expansions,

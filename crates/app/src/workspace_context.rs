@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::gather::{FolderReader, RepositoryState};
+use crate::mentions::{MentionedFile, PromptSource, resolve_mention};
 use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
 /// What a snapshot that contradicts itself is said to come from.
@@ -174,6 +175,14 @@ impl WorkspaceContext {
 impl ContextSource for WorkspaceContext {
     fn coupling(&self) -> Coupling {
         self.reader.coupling()
+    }
+
+    fn open_file(&self, path: &str) -> bool {
+        // The model named it: it must be one that tools may read.
+        let found = resolve_mention(path, self.reader.scope(), PromptSource::Piped);
+        let Ok(MentionedFile::Text { path, .. }) = found else { return false };
+        self.open(path);
+        true
     }
 
     fn day(&self, now: Timestamp) -> String {

@@ -8,6 +8,9 @@ use crate::layout::{Layout, LayoutInput, RepositoryView};
 use crate::snapshot::{AgentMode, PromptType};
 use crate::texts::fill_template;
 
+/// The line of `system.md` at which its section on edit blocks begins.
+const EDIT_BLOCKS_SECTION: &str = "<!-- edit blocks -->";
+
 /// The system prompt of a layout, one segment per part: the agent's text, extra text, tool
 /// snippets, guidelines, appended text, project files, skills, the tools hint, where Hardpan's own
 /// documentation is. Nothing in it changes from request to request.
@@ -29,13 +32,20 @@ fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[To
     for (name, text) in agent_texts(input, layout) {
         builder.add(name, &text);
     }
+    if system.edit_blocks && !tells_edit_protocol(input, layout) {
+        builder.add("edit blocks", &input.texts.reminder);
+    }
     if let Some(extra) = system.extra.as_ref().or(input.texts.extra.as_ref()) {
         builder.add("system_extra", extra);
     }
-    let snippets: Vec<String> = tools
-        .iter()
-        .filter_map(|tool| Some(format!("- {}: {}", tool.name, tool.snippet.as_ref()?)))
-        .collect();
+    // The declarations say what the tools do; there is a list only if a tool has more to say, and then
+    // of all of them.
+    let is_listed = tools.iter().any(|tool| tool.snippet.is_some());
+    let in_short = |tool: &Tool| match &tool.snippet {
+        Some(snippet) => format!("- {}: {snippet}", tool.name),
+        None => format!("- {}: {}", tool.name, tool.description),
+    };
+    let snippets: Vec<String> = tools.iter().filter(|_| is_listed).map(in_short).collect();
     builder.add_list("tool snippets", &phrases.tools, "tools", &snippets);
     let mut guidelines: Vec<String> = Vec::new();
     for line in tools.iter().flat_map(|tool| &tool.guidelines).map(|line| format!("- {line}")) {
@@ -73,6 +83,9 @@ fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[To
         })
         .collect();
     builder.add_list("skills", &phrases.skills, "skills", &skills);
+    if !input.target.model.tools && system.edit_blocks {
+        builder.add("no tools", &phrases.no_tools);
+    }
     if !tools.is_empty() {
         builder.add("tools hint", &phrases.tools_hint);
         builder.add("docs", &phrases.docs);
@@ -155,6 +168,14 @@ fn agent_texts(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<(&'static st
     }
 }
 
+/// Whether the agent's text is `system.md`, with its section on edit blocks.
+fn tells_edit_protocol(input: &LayoutInput<'_>, layout: &dyn Layout) -> bool {
+    let system = &input.snapshot.system;
+    let is_general = !layout.has_prompt_types() || system.prompt_type == PromptType::General;
+    let mut lines = input.texts.system.lines();
+    is_general && system.agent.is_none() && lines.any(|line| line.trim() == EDIT_BLOCKS_SECTION)
+}
+
 /// `system.md`, with its sections on edit blocks and on the symbol map only where these are in use.
 /// Neither depends on what is in the folder: the system prompt must not change with it.
 fn default_agent(input: &LayoutInput<'_>, layout: &dyn Layout) -> Text {
@@ -167,7 +188,7 @@ fn default_agent(input: &LayoutInput<'_>, layout: &dyn Layout) -> Text {
         let mut is_left_out = false;
         for line in text.lines() {
             match line.trim() {
-                "<!-- edit blocks -->" => is_left_out = !edit_blocks,
+                EDIT_BLOCKS_SECTION => is_left_out = !edit_blocks,
                 "<!-- symbol map -->" => is_left_out = !symbol_map,
                 "<!-- end -->" => is_left_out = false,
                 _ if is_left_out => {}

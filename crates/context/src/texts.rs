@@ -92,7 +92,7 @@ macro_rules! phrases {
 }
 
 phrases! {
-    system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, docs, fallback, date, working_directory }
+    system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, no_tools, docs, fallback, date, working_directory }
     history: HistoryPhrases {
         opening, go_on, bash, bash_failed, bash_killed, compaction_summary, branch_summary, no_output,
         image_left_out, image_name, call_as_text, result_as_text, failure_as_text, context_ack,
@@ -109,6 +109,7 @@ phrases! {
     agent: AgentPhrases {
         skipped, blocked, aborted, not_started, unknown_tool, tool_off, layout_tool, denied, looping, tool_broke,
         summary_instructions, branch_request, files_read, files_changed, undone,
+        edit_blocks, edit_blocks_failed, edit_blocks_cut, edit_block_opened, edit_block_unseen,
     }
     commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }
     overview: OverviewPhrases { text }

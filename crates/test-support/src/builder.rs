@@ -19,6 +19,7 @@ pub struct TestAgentBuilder {
     pub(crate) keep: KeepLevel,
     pub(crate) cache_lifetime: LifetimeSetting,
     pub(crate) model: String,
+    pub(crate) assumes_tools: bool,
     pub(crate) window: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) script: String,
@@ -80,6 +81,7 @@ impl TestAgentBuilder {
             keep: KeepLevel::default(),
             cache_lifetime: LifetimeSetting::default(),
             model: "claude-sonnet-5".into(),
+            assumes_tools: false,
             window: None,
             max_tokens: None,
             script: "default: {text: Fine.}".into(),
@@ -160,6 +162,17 @@ default: {text: Fine.}
     /// The model, by its name in the catalogue.
     pub fn model(self, model: &str) -> Self {
         TestAgentBuilder { model: model.to_owned(), ..self }
+    }
+
+    /// The agent takes it that the model takes tools, whatever the catalogue says.
+    pub fn assume_tools(self) -> Self {
+        TestAgentBuilder { assumes_tools: true, ..self }
+    }
+
+    /// The setting `edit_blocks`.
+    pub fn edit_blocks(mut self) -> Self {
+        self.workspace.edit_blocks = true;
+        self
     }
 
     /// The context window that the agent assumes, in tokens, in place of the model's.

@@ -17,7 +17,7 @@ use hardpan_simulator::{
 };
 use hardpan_tools::{
     Journal, Scope, ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
-    read_only_tools, shell_tool,
+    edit_block_tool, read_only_tools, shell_tool,
 };
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -132,6 +132,7 @@ impl TestEnvironment {
             approval_handler: builder.approvals.handler(&self.asked),
             clock: self.agent_clock(),
             tools: ToolRegistry::built_in(tools),
+            edit_block_tool: journal.clone().map(|journal| edit_block_tool(Some(journal))),
             shell,
             scope,
             expansions: Expansions::discover(&hardpan_files::FileGuard::for_folder(&work), &folders, &[]),
@@ -155,6 +156,7 @@ impl TestEnvironment {
         };
         let mut target = Target::new(Catalogue::builtin(), provider, model).expect("a model");
         target.model.context = builder.window.unwrap_or(target.model.context);
+        target.model.tools |= builder.assumes_tools;
         target.max_tokens = builder.max_tokens.unwrap_or(target.max_tokens);
         if matches!(builder.provider, ProviderKind::InProcess) {
             // The simulator counts as we do.

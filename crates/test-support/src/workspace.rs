@@ -28,6 +28,8 @@ pub struct WorkspaceContents {
     pub volatility: Volatility,
     /// Whether the next request is to fold.
     pub fold: bool,
+    /// The setting `edit_blocks`.
+    pub edit_blocks: bool,
     /// How the files refer to each other.
     pub coupling: Coupling,
 }
@@ -54,6 +56,7 @@ impl Default for WorkspaceContents {
             items: Vec::new(),
             volatility: Volatility::Active,
             fold: false,
+            edit_blocks: false,
             coupling: Coupling::default(),
         }
     }
@@ -102,8 +105,14 @@ impl ContextSource for TestWorkspace {
             let (source_name, key) = ("the workspace".to_owned(), twice.key.to_string());
             return Err(SnapshotError::DuplicateKey { source_name, key }.into());
         }
+        snapshot.system.edit_blocks = contents.edit_blocks;
         snapshot.fold = contents.fold.then_some(FoldReason::Requested);
         Ok(snapshot)
+    }
+
+    fn open_file(&self, path: &str) -> bool {
+        self.contents().open.push(path.to_owned());
+        true
     }
 
     fn coupling(&self) -> Coupling {

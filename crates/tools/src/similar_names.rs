@@ -51,7 +51,7 @@ pub(crate) fn require_existing(scope: &Scope, path: &str, place: &Path) -> Resul
 
 /// The names in a folder that are similar to `name`, the most similar first; none if the folder may
 /// not be read.
-fn similar_names(guard: &FileGuard, folder: &Path, name: &str) -> Vec<String> {
+pub(crate) fn similar_names(guard: &FileGuard, folder: &Path, name: &str) -> Vec<String> {
     let wanted = name.to_lowercase();
     let Ok(entries) = guard.open_folder(folder).map_err(Into::into).and_then(|folder| folder_names(&folder))
     else {

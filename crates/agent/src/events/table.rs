@@ -22,6 +22,7 @@ use super::replies::{
 };
 use super::{Event, HandlerFault};
 use crate::compact::{CompactReason, CompactionResult};
+use crate::edit_blocks::EditBlockResult;
 use crate::queue::{InputId, QueuedInputs};
 use crate::spending::UsageReport;
 
@@ -143,6 +144,25 @@ declare_events! {
             /// The input that the message was, if its face gave it an id.
             #[serde(skip)]
             pub input: Option<InputId>,
+        }
+
+        /// A streaming answer has completed an edit block. It is carried out when the answer has ended.
+        "edit_block_found" => EditBlockFound {
+            /// Id of the answer.
+            pub message: MessageId,
+            /// Number of the block within the answer, from 1.
+            pub index: usize,
+            /// The file, as the model named it.
+            pub path: String,
+        }
+
+        /// The edit blocks of an answer were carried out, as far as they could be. Each one that ran
+        /// also has `tool_execution_start` and `tool_execution_end`, as a call of `edit`.
+        "edit_block_results" => EditBlockResults {
+            /// Id of the answer.
+            pub message: MessageId,
+            /// How each block ended, in order.
+            pub results: Vec<EditBlockResult>,
         }
 
         /// A request paid again for tokens that had been cached.

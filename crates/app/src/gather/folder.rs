@@ -74,6 +74,11 @@ impl FolderReader {
         add_named_file(file, &self.scope, path);
     }
 
+    /// Which files may be read.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// Adds a file that the model knows, named relative to the root of the workspace. It must be
     /// one that tools may read.
     pub fn add_known_file(&self, file: &mut SnapshotFile, path: &Path) {

@@ -13,7 +13,7 @@ use crate::diff::diff_texts;
 use crate::edit::{EDIT_DECLARATION, EditError, decode_text, replace_lines};
 use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES, MAX_SHOWN_DIFF_BYTES, PendingChange};
 use crate::limits::pluralize;
-use crate::similar_names::missing_path;
+use crate::similar_names::similar_names;
 use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use crate::{Journal, Scope};
 
@@ -114,7 +114,7 @@ fn apply_block(
     let shown = &pending.display_name;
     let Some(found) = &pending.found else {
         if !is_new {
-            return Err(with_status(missing_path(scope, &block.path, &pending.place), Status::NotFound));
+            return Err(with_status(missing_file(scope, &pending), Status::NotFound));
         }
         return commit(&pending, "", &block.new_text, Status::Created);
     };
@@ -127,9 +127,7 @@ fn apply_block(
         let why = format!("{shown} was not changed: you have not been shown it.");
         return Err(with_status(ToolOutcome::failed(why), Status::NotInContext));
     }
-    pending
-        .ensure_unchanged_since_seen()
-        .map_err(|outcome| with_status(outcome, Status::ChangedSince))?;
+    pending.ensure_unchanged_since_seen().map_err(|outcome| with_status(outcome, Status::ChangedSince))?;
     if is_new && !former.is_empty() {
         let why = format!(
             "{shown} was not changed: it exists. Repeat the lines that are to be replaced in the upper part."
@@ -149,6 +147,22 @@ fn apply_block(
             Err(with_status(ToolOutcome::failed(why), status))
         }
     }
+}
+
+/// The outcome for a file that is not there.
+fn missing_file(scope: &Scope, pending: &PendingChange<'_>) -> ToolOutcome {
+    let shown = &pending.display_name;
+    let (folder, name) = (pending.place.parent(), pending.place.file_name());
+    let near = folder.zip(name).map(|(folder, name)| {
+        let names = similar_names(&scope.guard(), folder, &name.to_string_lossy());
+        names.iter().map(|name| scope.display_name(&folder.join(name))).collect::<Vec<_>>()
+    });
+    let near = near.unwrap_or_default();
+    let help = match &near[..] {
+        [] => "A new file has an empty upper part.".to_owned(),
+        near => format!("Nearest names: {}", near.join(", ")),
+    };
+    ToolOutcome::failed(format!("{shown} does not exist. {help}"))
 }
 
 fn commit(
@@ -211,8 +225,9 @@ fn explain(error: &EditError) -> (EditBlockStatus, String) {
             (EditBlockStatus::NotFound, why)
         }
         EditError::NotFound { nearest: Some((line, text)) } => {
-            let why =
-                format!("The upper part is not in the file. The nearest place, from line {line}:\n\n{text}\n");
+            let why = format!(
+                "The upper part is not in the file. The nearest place, from line {line}:\n\n{text}\n"
+            );
             (EditBlockStatus::NotFound, why)
         }
         EditError::NotFound { nearest: None } => {

@@ -84,7 +84,10 @@ fn pieces_of_any_size_give_the_same_blocks() {
 #[test]
 fn words_before_a_block_are_no_path_unless_they_stand_in_backticks() {
     let body = "<<<<<<< EDIT\n======= REPLACE\na\n>>>>>>> END\n";
-    assert_eq!(parse(&format!("Here is the new file\n{body}")), vec![Err(MalformedBlock::NoPath { line: 2 })]);
+    assert_eq!(
+        parse(&format!("Here is the new file\n{body}")),
+        vec![Err(MalformedBlock::NoPath { line: 2 })]
+    );
     assert_eq!(parse(&format!("`my file.txt`\n{body}")), vec![block("my file.txt", "", "a\n")]);
 }
 
