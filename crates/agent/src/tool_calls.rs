@@ -230,8 +230,12 @@ impl Agent {
         self.events().report_faults(&faults);
         // A handler that failed might have wanted to block the call, so its failure blocks it.
         let fault = faults.first().map(|fault| format!("{} failed: {}", fault.owner, fault.message));
-        if let Some(message) = blocked.or(fault) {
+        let fault = fault.map(|message| {
             let text = fill_template(&phrases.blocked, &[("reason", &message)]);
+            (message, text)
+        });
+        // A handler's reason is the result itself.
+        if let Some((message, text)) = blocked.map(|reason| (reason.clone(), reason)).or(fault) {
             return CallDecision::DoNotRun(NotRun::new(NotRunReason::Blocked { message }, text));
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;

@@ -5,11 +5,12 @@ use hardpan_economy::Verdict;
 use hardpan_economy::verdict::{Blame, Cause, VerdictSource};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, Prompt, TokenUsage};
 use hardpan_providers::UnsupportedFeature;
-use hardpan_tools::ResultDisplay;
+use hardpan_tools::{EditBlockStatus, ResultDisplay};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::compact::CompactionResult;
+use crate::edit_blocks::EditBlockResult;
 use crate::queue::{InputId, PreparedInput, QueuedInputs};
 use crate::spending::{Spending, UsageReport};
 
@@ -54,6 +55,11 @@ fn run_end() -> AgentEnd {
         },
         queued: queued(),
     }
+}
+
+fn edit_block_result() -> EditBlockResult {
+    let (path, text) = ("a.rs".into(), "Done.".into());
+    EditBlockResult { index: 1, path, status: EditBlockStatus::Applied, text }
 }
 
 fn verdict() -> CacheVerdict {
@@ -140,6 +146,14 @@ fn run_events() -> Vec<(AgentEvent, &'static str)> {
         (
             MessageEnd { message: user_message(), input: None }.into(),
             r#"{"type":"message_end","message":{"id":"e1","role":"user","content":[{"type":"text","text":"Hello"}]}}"#,
+        ),
+        (
+            EditBlockFound { message: "e2".into(), index: 1, path: "a.rs".into() }.into(),
+            r#"{"type":"edit_block_found","message":"e2","index":1,"path":"a.rs"}"#,
+        ),
+        (
+            EditBlockResults { message: "e2".into(), results: vec![edit_block_result()] }.into(),
+            r#"{"type":"edit_block_results","message":"e2","results":[{"index":1,"path":"a.rs","status":"applied","text":"Done."}]}"#,
         ),
         (
             verdict().into(),

@@ -238,7 +238,7 @@ default: {text: Fine.}
             test_agent.transcript_lines()[2..],
             [
                 "result: slept 120",
-                "failed: The call was blocked: no seven",
+                "failed: no seven",
                 "result: slept 60",
                 "result: painted blue",
                 "result: slept 1",

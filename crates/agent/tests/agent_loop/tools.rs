@@ -48,7 +48,7 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
             [
                 "user: Paint",
                 "assistant: [paint]",
-                "failed: The call was blocked: not today",
+                "failed: not today",
                 "assistant: Fine."
             ]
         );
@@ -57,7 +57,7 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
                 && test_agent.events_of::<ToolExecutionEnd>().is_empty()
         );
         assert!(
-            test_agent.request_lines()[1].contains(&"failed: The call was blocked: not today".into()),
+            test_agent.request_lines()[1].contains(&"failed: not today".into()),
             "{layout}"
         );
         test_agent.assert_continues().await;
