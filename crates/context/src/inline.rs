@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hardpan_prompt::{
-    Block, Content, Item, ItemCopy, ItemKind, Json, Omission, OmissionReason, Origin, PromptMessage, Region,
-    Role, Segment, Tool, ToolBlock,
+    Block, Content, Item, ItemCopy, ItemKind, Json, MessageBody, MessageId, Omission, OmissionReason, Origin,
+    PromptMessage, Region, Role, Segment, Tool, ToolBlock,
 };
 
 use crate::breakpoints::CacheEnds;
@@ -38,7 +38,22 @@ impl Layout for Inline {
         let history = history::convert_history(input, &snapshot.messages, calls, ExchangeMerging::Join);
         prompt.left_out.extend(history.left_out);
         let mut builder = MessageBuilder::default();
-        history.messages.iter().for_each(|message| builder.push_converted(message, Region::Inline, input));
+        let is_persons = |id: &MessageId| {
+            let mut messages = snapshot.messages.iter().rev();
+            let message = messages.find(|message| message.id == *id);
+            message.is_some_and(|message| matches!(*message.body, MessageBody::User { .. }))
+        };
+        let mut positions = Vec::with_capacity(history.messages.len());
+        for message in &history.messages {
+            positions.push(builder.0.len());
+            builder.push_converted(message, Region::Inline, input);
+        }
+        let from_last = history.messages.iter().zip(positions).rev();
+        let mut trailing = from_last.take_while(|(message, _)| message.role == Role::User);
+        let last_of_person = match &snapshot.prompt {
+            Some(_) => Some(builder.0.len()),
+            None => trailing.find(|(message, _)| message.ids.iter().any(is_persons)).map(|(_, at)| at),
+        };
         let (context_images, prompt_images): (Vec<&ContextImage>, Vec<&ContextImage>) =
             snapshot.images.iter().partition(|image| image.path.is_some());
         builder.push_user_prompt(input, Region::Inline, &prompt_images);
@@ -47,7 +62,7 @@ impl Layout for Inline {
         ends.add_system();
         // A request that continues after tool calls does not send the context again, so what comes
         // before the context is all that it can read.
-        let position = context_position(&builder.0);
+        let position = context_position(&builder.0, last_of_person);
         let mut context = Vec::new();
         match position {
             Some(at) => {
@@ -85,15 +100,20 @@ impl Layout for Inline {
     }
 }
 
-/// Where the context goes: right before the last user message. None if tool results or an answer
-/// follow that message.
-fn context_position(messages: &[PromptMessage]) -> Option<usize> {
+/// Where the context goes: right before the last message of the person, also if messages of
+/// extensions follow it; where only these follow the last answer, before the last of them. None if
+/// tool results or an answer follow.
+fn context_position(messages: &[PromptMessage], last_of_person: Option<usize>) -> Option<usize> {
     let is_results = |message: &PromptMessage| {
         message.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)))
     };
+    let is_plain = |message: &PromptMessage| message.role == Role::User && !is_results(message);
     match messages.last() {
         None => Some(0),
-        Some(message) if message.role == Role::User && !is_results(message) => Some(messages.len() - 1),
+        Some(message) if is_plain(message) => {
+            let at = last_of_person.filter(|&at| at < messages.len() && messages[at..].iter().all(is_plain));
+            Some(at.unwrap_or(messages.len() - 1))
+        }
         Some(_) => None,
     }
 }
