@@ -45,21 +45,13 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
         assert_eq!(notes.all(), [r#"a c1 paint {"colour":"blue"}"#, r#"b c1 paint {"colour":"blue"}"#]);
         assert_eq!(
             test_agent.transcript_lines(),
-            [
-                "user: Paint",
-                "assistant: [paint]",
-                "failed: not today",
-                "assistant: Fine."
-            ]
+            ["user: Paint", "assistant: [paint]", "failed: not today", "assistant: Fine."]
         );
         assert!(
             test_agent.events_of::<ToolExecutionStart>().is_empty()
                 && test_agent.events_of::<ToolExecutionEnd>().is_empty()
         );
-        assert!(
-            test_agent.request_lines()[1].contains(&"failed: not today".into()),
-            "{layout}"
-        );
+        assert!(test_agent.request_lines()[1].contains(&"failed: not today".into()), "{layout}");
         test_agent.assert_continues().await;
     }
 }
