@@ -12,10 +12,14 @@ fn plan(kind: WorkKind, seed: u64, requests: usize) -> PlannedWork {
 }
 
 fn run(work: &PlannedWork, layout: LayoutName, settings: &str) -> LiveOutcome {
+    run_with_model("claude-sonnet-5", work, layout, settings)
+}
+
+fn run_with_model(model: &str, work: &PlannedWork, layout: LayoutName, settings: &str) -> LiveOutcome {
     let folder = TempDir::new().expect("a folder");
     let setup = LiveSetup {
         binary: PathBuf::from(env!("CARGO_BIN_EXE_hardpan")),
-        model: "claude-sonnet-5".into(),
+        model: model.into(),
         layout,
         settings: format!("compact_at = 0\n{settings}"),
         processes: 2,
@@ -39,16 +43,31 @@ fn folds_make_every_kind_of_work_cheaper_and_the_replay_has_the_bill() {
                 outcome.bill
             );
         }
-        for (outcome, policy) in [(&append_only, "append"), (&strata, "strata")] {
-            let replayed = &outcome.replay["layouts"][policy];
-            let share = replayed["cost"].as_f64().expect("a cost") / outcome.bill.units;
-            assert!((share - 1.0).abs() < 0.005, "{kind:?}: {policy} replays {share} of {:?}", outcome.bill);
-        }
+        assert_replayed(&append_only, "append");
+        assert_replayed(&strata, "strata");
         assert_eq!(append_only.folds, 0, "{kind:?}");
         assert!(strata.folds > 0, "{kind:?}");
         let ratio = strata.bill.units / append_only.bill.units;
         assert!(ratio < 0.95, "{kind:?}: strata costs {ratio:.3} of append-only");
     }
+}
+
+/// The replay of a session comes to its own bill.
+fn assert_replayed(outcome: &LiveOutcome, policy: &str) {
+    let replayed = &outcome.replay["layouts"][policy];
+    let share = replayed["cost"].as_f64().expect("a cost") / outcome.bill.units;
+    assert!((share - 1.0).abs() < 0.005, "{policy} replays {share} of {:?}", outcome.bill);
+}
+
+/// The first process folds, and leaves reasoning out with it; the second one goes on from there. A
+/// whole loss of the cache would be an eighth of the bill.
+#[test]
+fn a_model_that_binds_its_reasoning_goes_on_after_a_fold_in_another_process() {
+    let work = plan(WorkKind::TestLoop, 11, 120);
+    let strata = run_with_model("claude-sonnet-5-5", &work, LayoutName::Strata, "");
+    assert_eq!(strata.problems, []);
+    assert!(strata.folds > 0);
+    assert_replayed(&strata, "strata");
 }
 
 #[test]
