@@ -62,6 +62,8 @@ struct Options {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Policy {
     name: &'static str,
+    /// What `hardpan replay` calls it.
+    replayed_as: &'static str,
     layout: LayoutName,
     /// Lines of `config.toml`.
     settings: &'static str,
@@ -72,16 +74,30 @@ struct Policy {
 const NO_SUMMARIES: &str = "compact_at = 0\n";
 
 /// Requests only grow. All others are compared with it.
-const APPEND_ONLY: Policy =
-    Policy { name: "append-only", layout: LayoutName::Strata, settings: "keep = \"all\"\n" };
+const APPEND_ONLY: Policy = Policy {
+    name: "append-only",
+    replayed_as: "append",
+    layout: LayoutName::Strata,
+    settings: "keep = \"all\"\n",
+};
 
 const POLICIES: [Policy; 6] = [
-    Policy { name: "strata", layout: LayoutName::Strata, settings: "" },
-    Policy { name: "history", layout: LayoutName::Strata, settings: "keep = \"history\"\n" },
-    Policy { name: "lean", layout: LayoutName::Strata, settings: "keep = \"lean\"\n" },
-    Policy { name: "tiers", layout: LayoutName::Tiers, settings: "" },
-    Policy { name: "panels", layout: LayoutName::Panels, settings: "" },
-    Policy { name: "inline", layout: LayoutName::Inline, settings: "" },
+    Policy { name: "strata", replayed_as: "strata", layout: LayoutName::Strata, settings: "" },
+    Policy {
+        name: "history",
+        replayed_as: "strata-history",
+        layout: LayoutName::Strata,
+        settings: "keep = \"history\"\n",
+    },
+    Policy {
+        name: "lean",
+        replayed_as: "strata-lean",
+        layout: LayoutName::Strata,
+        settings: "keep = \"lean\"\n",
+    },
+    Policy { name: "tiers", replayed_as: "tiers", layout: LayoutName::Tiers, settings: "" },
+    Policy { name: "panels", replayed_as: "panels", layout: LayoutName::Panels, settings: "" },
+    Policy { name: "inline", replayed_as: "inline", layout: LayoutName::Inline, settings: "" },
 ];
 
 /// A name that the benchmark does not know.
@@ -223,10 +239,7 @@ fn measure(options: &Options, folder: &Path) -> Vec<Measurement> {
                 let (append_only_units, clairvoyant, floor) = *reference.get_or_insert_with(|| {
                     (outcome.bill.units, number(&replay["clairvoyant"]), number(&replay["floor"]))
                 });
-                let replayed = match *policy == APPEND_ONLY {
-                    true => &replay["layouts"]["append"]["cost"],
-                    false => &replay["layouts"][policy.layout.as_str()]["cost"],
-                };
+                let replayed = &replay["layouts"][policy.replayed_as]["cost"];
                 let deviation = replayed.as_f64().map(|cost| cost / outcome.bill.units - 1.0);
                 let measurement = Measurement {
                     kind: *kind,

@@ -253,8 +253,10 @@ impl<'a> EngineRun<'a> {
         if self.layout.layout().tracks_known_files() {
             snapshot.items = self.known_files();
         }
-        let known: BTreeSet<Arc<str>> = snapshot.items.iter().map(|item| item.key.clone()).collect();
-        snapshot.items.extend(step.items.iter().filter(|item| !known.contains(&item.key)).cloned());
+        // A file that the model knows by its tools is an item in layouts that track such files only.
+        let is_known =
+            |item: &&Item| item.kind == ItemKind::File && self.knowledge.last_seen(item.name()).is_some();
+        snapshot.items.extend(step.items.iter().filter(|item| !is_known(item)).cloned());
         snapshot.messages.clone_from(&self.messages);
         let mut added = step.added.iter().map(|number| &self.thread.messages[*number].message);
         snapshot.first_unsent = added.find(|message| message.is_user()).map(|message| message.id.clone());
