@@ -5,9 +5,8 @@ cd "$(dirname "$0")"
 runs=${1:-20000}
 mkdir -p artifacts
 
-# cargo-fuzz only adds flags; with these the targets build without it.
-export RUSTC_BOOTSTRAP=1
-export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1"
+# cargo-fuzz only adds flags; with these the targets build without it. Only what is under test counts coverage.
+export RUSTC_WRAPPER="$PWD/instrument.sh" RUSTFLAGS="--cfg fuzzing"
 cargo build --quiet --release --bins --target-dir ../target/fuzz --target "$(rustc -vV | sed -n 's/^host: //p')"
 for target in sse anthropic openai gemini session config skill gitignore approval; do
   corpus=$(mktemp -d)

@@ -6,7 +6,8 @@ use hardpan_agent::expand::{Expansions, Folder, FolderContents, FolderOwner};
 use hardpan_files::FileGuard;
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().expect("a folder");
+    // In memory, where there is such a place: a disk would take most of the time.
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
     std::fs::create_dir(folder.path().join("skills")).expect("a folder");
     std::fs::create_dir(folder.path().join("templates")).expect("a folder");
     folder

@@ -134,8 +134,7 @@ impl Agent {
         if secrets.is_empty() {
             return Ok(Ok(false));
         }
-        let listed: Vec<String> =
-            secrets.iter().map(|secret| format!("{}, {}", secret.kind, secret.hint())).collect();
+        let listed: Vec<String> = secrets.iter().map(FoundSecret::describe).collect();
         let listed = listed.join("; ");
         let answer = match mode {
             SecretMode::Ask => {

@@ -7,10 +7,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_agent::events::{AgentStart, ToolExecutionEnd};
+use hardpan_agent::events::{AgentStart, MessageStart, ToolExecutionEnd, UserBash};
 use hardpan_agent::{Agent, ApprovalRequest};
 use hardpan_context::{FoundSecret, Redactions, SecretScanner};
 use hardpan_files::read_small_text;
+use hardpan_prompt::MessageBody;
 use hardpan_tools::CallSubject;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ const FILES: [&str; 2] = ["log/audit.jsonl", "log/audit.1.jsonl"];
 
 /// A file that is longer is put aside, and the one before it is dropped.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// What a command that the person typed (`!cmd`) has for a tool and a call.
+const USER_COMMAND: &str = "user_bash";
 
 /// Longer commands and reasons are cut.
 const MAX_TEXT_CHARS: usize = 1000;
@@ -117,11 +121,27 @@ impl AuditLog {
         }
     }
 
-    /// Follows the agent: which session it works in, and how calls end.
+    /// Follows the agent: which session it works in, how calls end, and what the person runs.
     pub fn follow(self: &Arc<Self>, agent: &Agent) {
         let log = self.clone();
         agent.events().subscribe::<AgentStart, _>("hardpan", move |_, agent| {
-            *log.session.lock().unwrap_or_else(PoisonError::into_inner) = agent.session().0.to_string();
+            log.set_session(&agent);
+            async { Ok(()) }
+        });
+        let log = self.clone();
+        agent.events().subscribe::<UserBash, _>("hardpan", move |started, agent| {
+            log.set_session(&agent);
+            let subject = log.clean(&started.command);
+            let event = AuditEvent::Allowed { subject, by: AllowedBy::Person, rule: None };
+            log.write(USER_COMMAND, USER_COMMAND, event);
+            async { Ok(None) }
+        });
+        let log = self.clone();
+        agent.events().subscribe::<MessageStart, _>("hardpan", move |started, _| {
+            if let MessageBody::BashExecution { exit_code, .. } = &*started.message.body {
+                let failed = *exit_code != Some(0);
+                log.write(USER_COMMAND, USER_COMMAND, AuditEvent::Ended { failed });
+            }
             async { Ok(()) }
         });
         let log = self.clone();
@@ -132,6 +152,10 @@ impl AuditLog {
             }
             async { Ok(()) }
         });
+    }
+
+    fn set_session(&self, agent: &Agent) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = agent.session().0.to_string();
     }
 
     /// A call may run.
@@ -150,8 +174,7 @@ impl AuditLog {
 
     /// A text without secrets, cut to a length that fits a line.
     fn clean(&self, text: &str) -> String {
-        let mut redactions = Redactions::default();
-        self.scanner.find(text).iter().for_each(|secret| redactions.insert(secret));
+        let redactions: Redactions = self.scanner.find(text).iter().collect();
         let text = redactions.redact(text).unwrap_or_else(|| text.to_owned());
         match text.char_indices().nth(MAX_TEXT_CHARS) {
             Some((at, _)) => format!("{}… ({} characters)", &text[..at], text.chars().count()),

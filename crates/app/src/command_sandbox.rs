@@ -15,7 +15,7 @@ use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::settings::{NetworkSetting, SandboxMode, Settings, UserFolders, expand_home};
 
 /// Files and folders of the home folder that hold keys, passwords and sessions of other programs.
-/// Commands cannot read them, unless `readable` names them.
+/// Neither commands nor tools can read them, unless `readable` names them.
 const SECRETS: [&str; 30] = [
     ".ssh",
     ".aws",
@@ -123,6 +123,11 @@ pub(crate) fn commit_policy(settings: &Settings, writable: &[PathBuf]) -> io::Re
 pub(crate) fn hidden_folders(settings: &Settings) -> Vec<PathBuf> {
     let readable: Vec<PathBuf> = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
     hidden(&settings.user_folders, &readable)
+}
+
+/// What no tool reads: the same, with our own files of keys and permissions by any name.
+pub(crate) fn hidden_files(settings: &Settings) -> Vec<PathBuf> {
+    settings.user_folders.private_files().into_iter().chain(hidden_folders(settings)).collect()
 }
 
 fn policy(settings: &Settings, outputs: &Path, notices: &dyn NoticeSink) -> SandboxPolicy {

@@ -16,6 +16,7 @@ use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 use jiff::Timestamp;
 
+use crate::command_sandbox::hidden_files;
 use crate::options::RequestOptions;
 use crate::settings::Settings;
 use crate::target::{resolve_keep, resolve_lifetime};
@@ -65,7 +66,7 @@ pub fn read_snapshot_file(
     let root = workspace::find_project_root(&folder);
     let mut file = read_snapshot(path, options.now)?;
     let mut scope = Scope::new(root, &folder);
-    scope.hidden = settings.user_folders.private_files();
+    scope.hidden = hidden_files(settings);
     for path in &options.files {
         folder::add_named_file(&mut file, &scope, path);
     }

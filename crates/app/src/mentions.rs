@@ -78,7 +78,7 @@ pub enum MentionError {
     Unreadable(UnreadableReason),
     /// It is one of our own files.
     #[error(
-        "it is one of Hardpan's own files (keys, permissions, settings, sessions), which never go to a model"
+        "it is one of Hardpan's own files (keys, permissions, settings, sessions) or holds the keys of another program, which never go to a model"
     )]
     Private,
     /// It is a link in the workspace that leads out of it.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use hardpan_agent::expand::ExpansionProblem;
+use hardpan_context::FoundSecret;
 use hardpan_models::{ThinkingSubstitution, UnknownName, did_you_mean};
 use hardpan_providers::UnsupportedFeature;
 use hardpan_session::SessionProblem;
@@ -188,8 +189,20 @@ pub enum Notice {
         /// The environment variable that would hold the key.
         key_variable: Option<String>,
     },
+    /// A request that is no part of a conversation held secrets.
+    SecretsReplaced {
+        /// What they are, without their values.
+        secrets: Vec<String>,
+    },
     /// About a commit message that is being written.
     Commit(CommitNotice),
+}
+
+impl Notice {
+    /// That these secrets were replaced, without their values.
+    pub(crate) fn secrets_replaced(secrets: &[FoundSecret]) -> Self {
+        Notice::SecretsReplaced { secrets: secrets.iter().map(FoundSecret::describe).collect() }
+    }
 }
 
 impl fmt::Display for Notice {
@@ -292,6 +305,11 @@ impl fmt::Display for Notice {
                 f,
                 "no key for {provider}: the built-in simulator answers, not a language model. Set {}, or add the key to keys.toml.",
                 key_variable.as_deref().unwrap_or("its key")
+            ),
+            Notice::SecretsReplaced { secrets } => write!(
+                f,
+                "replaced in the request, because it looks like a secret: {}; `secrets` in config.toml decides about that",
+                secrets.join("; ")
             ),
             Notice::Commit(notice) => notice.fmt(f),
         }

@@ -16,6 +16,7 @@ use hardpan_workspace::ImageFileError;
 use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
 use crate::clock::now;
+use crate::command_sandbox::hidden_files;
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for};
@@ -161,7 +162,7 @@ impl ConversationApp {
             state.refusals(),
             notices.clone(),
         ));
-        let secrets = secret_settings(&settings, Some(&folder));
+        let secrets = secret_settings(&settings, &folder);
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
         let approver = approver(options, face, &settings, &scope, &tool_set, log.clone())?;
@@ -366,7 +367,7 @@ pub(crate) fn workspace_scope(root: &Path, folder: &Path, settings: &Settings) -
     for folder in settings.config.readable.iter().map(|folder| expand_home(folder)).chain(skills) {
         scope.add_readable(&folder);
     }
-    scope.hidden = settings.user_folders.private_files();
+    scope.hidden = hidden_files(settings);
     scope
 }
 

@@ -8,7 +8,7 @@ use hardpan_agent::{
     Agent, BuildError, ClientFactory, ClientFactoryError, DenyAll, Input, InputSource, PreviewError,
     RequestPreview, Setup,
 };
-use hardpan_context::{Breakdown, FoldReason, RenderCache, SnapshotError, SnapshotFile};
+use hardpan_context::{Breakdown, FoldReason, RenderCache, Snapshot, SnapshotError, SnapshotFile};
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::Image;
 use hardpan_prompt::validate::validate;
@@ -38,7 +38,7 @@ use crate::open::{
 use crate::options::{ProviderAccess, RequestOptions, RequestPurpose, SessionChoice};
 use crate::provider_connection::ProviderConnection;
 use crate::provider_route::ProviderRoute;
-use crate::secrets::secret_settings;
+use crate::secrets::{find_secrets, secret_settings};
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::target::{
@@ -165,7 +165,7 @@ pub async fn assemble(
         keep: resolve_keep(&options.target, settings),
         cache_lifetime: resolve_lifetime(&options.target, settings),
         thinking,
-        secrets: secret_settings(settings, Some(&options.folder)),
+        secrets: secret_settings(settings, &options.folder),
         settings: agent_settings(settings),
         target,
     };
@@ -184,15 +184,25 @@ fn assemble_snapshot(
     settings: &Arc<Settings>,
     notices: &Arc<dyn NoticeSink>,
 ) -> Result<AssembledRequest, RequestError> {
-    let snapshot = read_snapshot_file(path, options, settings)?.into_snapshot(&path.display().to_string())?;
+    let mut snapshot =
+        read_snapshot_file(path, options, settings)?.into_snapshot(&path.display().to_string())?;
     let layout = resolve_layout(&options.target, settings, None)?;
     let target = resolve_target(&options.target, settings, None)?;
     // Nobody asked for what the file of a snapshot says about thinking.
     let thinking = options.target.thinking.map_or(ThinkingSetting::default(), |_| snapshot.thinking);
     target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     let render_cache = Arc::new(RenderCache::new(target.vocabulary()));
-    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)
-        .map_err(BuildError::from)?;
+    let assemble = |snapshot: &Snapshot| {
+        hardpan_context::assemble(snapshot, layout, &target, &settings.texts, &render_cache)
+            .map_err(BuildError::from)
+    };
+    let mut assembled = assemble(&snapshot)?;
+    let secrets = find_secrets(settings, &options.folder, &assembled.prompt);
+    if !secrets.is_empty() {
+        snapshot.redactions = Arc::new(secrets.iter().collect());
+        assembled = assemble(&snapshot)?;
+        notices.notice(Notice::secrets_replaced(&secrets));
+    }
     let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
     validate(&assembled.prompt, &rules).map_err(BuildError::from)?;
     let connection = connection(options, settings, &LearnedState::load(&settings.user_folders), notices);

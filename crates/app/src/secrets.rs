@@ -4,10 +4,13 @@
 use std::path::Path;
 
 use hardpan_agent::{SecretMode, SecretSettings};
-use hardpan_context::{FoundSecret, Redactions, SecretScanner};
+use hardpan_context::{FoundSecret, SecretScanner};
+use hardpan_files::FileGuard;
 use hardpan_prompt::Prompt;
 use hardpan_workspace::find_project_root;
 
+#[cfg(doc)]
+use crate::notice::Notice;
 use crate::settings::Settings;
 
 /// Files in the root of a project that hold secrets by convention.
@@ -41,9 +44,8 @@ const SECRET_WORDS: [&str; 10] = [
 const SAMPLES: [&str; 8] =
     ["changeme", "change-me", "change_me", "example", "your", "placeholder", "xxxx", "localhost"];
 
-/// What to look for in the requests of a conversation in this folder; without a folder, the keys of
-/// this machine and everything that has the form of one.
-pub fn secret_settings(settings: &Settings, folder: Option<&Path>) -> SecretSettings {
+/// What to look for in the requests that are made in this folder.
+pub fn secret_settings(settings: &Settings, folder: &Path) -> SecretSettings {
     let mode = settings.config.secrets.unwrap_or_default();
     if mode == SecretMode::Send {
         return SecretSettings { mode, known: Vec::new() };
@@ -53,9 +55,9 @@ pub fn secret_settings(settings: &Settings, folder: Option<&Path>) -> SecretSett
         .into_iter()
         .map(|(provider, value)| FoundSecret { kind: format!("key of {provider}").into(), value })
         .collect();
-    let root = folder.map(find_project_root);
+    let root = find_project_root(folder);
     for name in ENV_FILES {
-        let Some(text) = root.as_ref().and_then(|root| read_small(&root.join(name))) else { continue };
+        let Some(text) = read_env_file(&root, name) else { continue };
         known.extend(env_secrets(&text).map(|(variable, value)| FoundSecret {
             kind: format!("{variable} of {name}").into(),
             value: value.to_owned(),
@@ -64,25 +66,22 @@ pub fn secret_settings(settings: &Settings, folder: Option<&Path>) -> SecretSett
     SecretSettings { mode, known }
 }
 
-/// Replaces the secrets in a prompt that is no part of a conversation, unless the settings say that
-/// secrets are sent.
-pub fn redact_prompt(settings: &Settings, prompt: &mut Prompt) {
-    let SecretSettings { mode, known } = secret_settings(settings, None);
+/// The secrets in a prompt that is no part of a conversation; none if the settings say that secrets
+/// are sent. Nobody is asked about them: they are replaced, and [`Notice::SecretsReplaced`] says so.
+pub fn find_secrets(settings: &Settings, folder: &Path, prompt: &Prompt) -> Vec<FoundSecret> {
+    let SecretSettings { mode, known } = secret_settings(settings, folder);
     if mode == SecretMode::Send {
-        return;
+        return Vec::new();
     }
-    let mut redactions = Redactions::default();
-    SecretScanner::new(known).scan_prompt(prompt).iter().for_each(|secret| redactions.insert(secret));
-    redactions.apply(prompt);
+    SecretScanner::new(known).scan_prompt(prompt)
 }
 
-/// The text of a regular file, if it is small. A folder or a pipe of this name is none.
-fn read_small(path: &Path) -> Option<String> {
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_ENV_BYTES {
-        return None;
-    }
-    std::fs::read_to_string(path).ok()
+/// The text of a small regular file in the project. What is opened is judged: a pipe or a device that
+/// takes its place holds nobody up, and a link leads nowhere else.
+fn read_env_file(root: &Path, name: &str) -> Option<String> {
+    let guard = FileGuard::for_folder(root);
+    let file = guard.open(&guard.root()?.join(name)).ok()?;
+    Some(String::from_utf8_lossy(&file.read_all(MAX_ENV_BYTES).ok()?).into_owned())
 }
 
 /// The variables of an `.env` file that are secret by their names.

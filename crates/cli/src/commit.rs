@@ -91,7 +91,8 @@ fn write_message(
         provider: args.provider.clone(),
         ..TargetOptions::default()
     };
-    let mut writer = match MessageAuthor::choose(&options, settings, &StderrNotices::shared())? {
+    let folder = working_folder(args.dir.as_deref())?;
+    let mut writer = match MessageAuthor::choose(&options, settings, &folder, &StderrNotices::shared())? {
         MessageAuthor::Model(writer) => writer,
         MessageAuthor::NoKey { provider, key_variable } => {
             let key = key_variable.as_deref().unwrap_or("its key");
@@ -110,7 +111,7 @@ fn write_message(
     if writer.bill().requests > 0 {
         note!("{}", bill_line(writer.bill()));
     }
-    writer.finish(&working_folder(args.dir.as_deref())?);
+    writer.finish(&folder);
     written
 }
 

@@ -61,8 +61,17 @@ fn what_a_person_says_is_written_down_and_an_unstored_conversation_leaves_nothin
     terminal.expect("> ");
     terminal.say("Write notes", "write wants to run:");
     terminal.say("s", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("!echo by-the-$((1+1)); exit 3", "by-the-2\r\n");
+    terminal.expect("> ");
     terminal.end();
     let entries = log(&cli, &[]);
+    let field = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+    assert_eq!(field("event"), ["allowed", "ended", "allowed", "ended"], "{entries:#?}");
+    assert_eq!(
+        (&entries[2]["tool"], &entries[2]["by"], &entries[2]["subject"], &entries[3]["failed"]),
+        (&"user_bash".into(), &"person".into(), &"echo by-the-$((1+1)); exit 3".into(), &true.into())
+    );
     assert_eq!((&entries[0]["by"], &entries[0]["rule"]), (&"person".into(), &"write(notes/a.txt)".into()));
 }
 

@@ -218,7 +218,7 @@ fn what_cannot_be_attached_is_told_and_the_prompt_goes_on() {
         "· @missing.md: there is no such file",
         "· @src: it is a folder: mention a file in it, or ask the model to list it",
         "· @link.md: it links to a file outside of the workspace: mention that file instead",
-        "· @../config/config.toml: it is one of Hardpan's own files (keys, permissions, settings, sessions), which never go to a model",
+        "· @../config/config.toml: it is one of Hardpan's own files (keys, permissions, settings, sessions) or holds the keys of another program, which never go to a model",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), lines);
     let sent = all_texts(&post.sent_bodies());

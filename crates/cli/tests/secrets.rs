@@ -95,6 +95,41 @@ fn a_preview_shows_the_request_without_secrets_and_the_settings_decide() {
 }
 
 #[test]
+fn a_request_made_of_a_snapshot_is_sent_without_secrets_and_says_so() {
+    let (sandbox, server) = sandbox("");
+    let (snapshot, _) = run(&sandbox, &["snapshot", "Hello", "notes.txt", "--no-tools"]);
+    assert!(snapshot.contains(&secret()), "the file holds what was read: {snapshot}");
+    sandbox.write("work/s.json", &snapshot);
+    let (_, stderr) = run(&sandbox, &["request", "--snapshot", "s.json", "--send"]);
+    let received = server.received();
+    assert_eq!(received.len(), 1, "{stderr}");
+    assert!(!received[0].contains(&secret()) && !received[0].contains("hunter2-hunter2-x"));
+    assert!(received[0].contains("[redacted: Anthropic key "), "{}", received[0].body);
+    assert_eq!(stderr.matches("it looks like a secret").count(), 1, "{stderr}");
+    assert!(!stderr.contains("hunter"), "{stderr}");
+}
+
+#[test]
+fn a_commit_message_is_asked_for_without_secrets_and_says_so() {
+    let (sandbox, server) = sandbox("");
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args).current_dir(sandbox.work());
+        assert!(git.env("HOME", sandbox.work()).output().unwrap().status.success(), "git {args:?}");
+    };
+    git(&["init", "-q"]);
+    // The key stands alone in its line, after the mark of the diff.
+    sandbox.write("work/key.txt", format!("{}\n", secret()));
+    git(&["add", "notes.txt", "key.txt"]);
+    let (stdout, stderr) = run(&sandbox, &["commit", "--print"]);
+    assert_eq!(stdout, "Fine.\n", "{stderr}");
+    let received = server.received();
+    assert!(!received[0].contains(&secret()[..40]), "{}", received[0].body);
+    assert!(!received[0].contains("hunter2-hunter2-x"), "{}", received[0].body);
+    assert_eq!(stderr.matches("it looks like a secret").count(), 1, "{stderr}");
+}
+
+#[test]
 fn a_person_is_asked_before_the_first_request_and_not_again() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };

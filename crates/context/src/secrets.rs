@@ -40,10 +40,17 @@ impl FoundSecret {
         format!("[redacted: {} {}]", self.kind, &self.id()[..4])
     }
 
-    /// Its beginning, as far as all keys of the kind have it in common, and its length.
+    /// What tells it from others: its length, and the beginning that all keys of its form have. Of a
+    /// secret without a form, every character counts.
     pub fn hint(&self) -> String {
-        let shown: String = self.value.chars().take(6).collect();
+        let has_form = find_by_form(&self.value).into_iter().next().is_some();
+        let shown: String = self.value.chars().take(if has_form { 6 } else { 0 }).collect();
         format!("{shown}… ({} characters)", self.value.chars().count())
+    }
+
+    /// What it is and its hint, for a person.
+    pub fn describe(&self) -> String {
+        format!("{}, {}", self.kind, self.hint())
     }
 }
 
@@ -111,6 +118,14 @@ impl SecretScanner {
 pub struct Redactions {
     /// Secrets and what stands in their place.
     replaced: BTreeMap<String, Arc<str>>,
+}
+
+impl<'a> FromIterator<&'a FoundSecret> for Redactions {
+    fn from_iter<I: IntoIterator<Item = &'a FoundSecret>>(secrets: I) -> Self {
+        let mut redactions = Redactions::default();
+        secrets.into_iter().for_each(|secret| redactions.insert(secret));
+        redactions
+    }
 }
 
 impl Redactions {

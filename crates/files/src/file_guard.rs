@@ -1,10 +1,13 @@
 //! [`FileGuard`]: which files may become context, and the only way to open them.
 
+mod hidden_files; // HiddenFiles: what is in hidden folders
+
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use self::hidden_files::HiddenFiles;
 use crate::{OpenFolder, RegularFile, UnreadableReason};
 
 /// The most links that are followed one after the other; Linux follows as many.
@@ -21,6 +24,8 @@ pub struct FileGuard {
     readable: Vec<PathBuf>,
     /// Links resolved; a path that does not exist yet is there too.
     hidden: Vec<PathBuf>,
+    /// What is in the hidden folders, looked up when a file has several names.
+    hidden_files: Arc<OnceLock<HiddenFiles>>,
 }
 
 impl FileGuard {
@@ -33,7 +38,7 @@ impl FileGuard {
         hidden.sort_unstable();
         hidden.dedup();
         let readable = readable.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        FileGuard { root, readable, hidden }
+        FileGuard { root, readable, hidden, hidden_files: Arc::default() }
     }
 
     /// A guard for all files below a folder.
@@ -125,8 +130,15 @@ impl FileGuard {
     pub fn judge(&self, file: RegularFile, place: &Path) -> Result<RegularFile, UnreadableReason> {
         let real = file.real_path().or_else(|| place.canonicalize().ok());
         let is_hidden = real.is_none_or(|real| self.is_hidden(&real))
-            || file.has_other_names() && self.hidden.iter().any(|hidden| file.is_named(hidden));
+            || file.has_other_names() && self.has_hidden_name(&file);
         if is_hidden { Err(UnreadableReason::Private) } else { Ok(file) }
+    }
+
+    /// Whether one of the names of a file is hidden: a hard link to a key or a session.
+    fn has_hidden_name(&self, file: &RegularFile) -> bool {
+        let shown: Vec<&Path> = self.folders().collect();
+        let inner = || self.hidden_files.get_or_init(|| HiddenFiles::find(&self.hidden, &shown));
+        self.hidden.iter().any(|hidden| file.is_named(hidden)) || inner().hold(file)
     }
 
     fn folders(&self) -> impl Iterator<Item = &Path> {

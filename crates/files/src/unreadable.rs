@@ -55,7 +55,7 @@ pub enum UnreadableReason {
     Outside,
     /// It is one of our own files: keys, permissions, settings or sessions.
     #[error(
-        "is one of Hardpan's own files (keys, permissions, settings, sessions), which never go to a model"
+        "is one of Hardpan's own files (keys, permissions, settings, sessions) or holds the keys of another program, which never go to a model"
     )]
     Private,
     /// It is longer than what may be read.

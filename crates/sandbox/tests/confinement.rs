@@ -84,6 +84,17 @@ fn refused_calls() -> Vec<(&'static str, i64, &'static str)> {
         ("clone NEWNET", libc::SYS_clone, "0x40000011, 0, 0, 0, 0"),
         ("ioctl TIOCSTI", libc::SYS_ioctl, "0, 0x5412, 0"),
         ("ioctl TIOCLINUX", libc::SYS_ioctl, "0, 0x541C, 0"),
+        // RLIMIT_NOFILE of the first process of the sandbox.
+        ("prlimit of another", libc::SYS_prlimit64, "os.getppid(), 7, buffer, 0"),
+        // Numbers that only x32 has: ioctl, ptrace, process_vm_readv; and one that both have.
+        #[cfg(target_arch = "x86_64")]
+        ("x32 ioctl TIOCSTI", 0x4000_0000 + 514, "0, 0x5412, 0"),
+        #[cfg(target_arch = "x86_64")]
+        ("x32 ptrace", 0x4000_0000 + 521, "0, 0, 0, 0"),
+        #[cfg(target_arch = "x86_64")]
+        ("x32 process_vm_readv", 0x4000_0000 + 539, "1, 0, 0, 0, 0, 0"),
+        #[cfg(target_arch = "x86_64")]
+        ("x32 getpid", 0x4000_0000 + libc::SYS_getpid, ""),
     ]
 }
 
@@ -124,6 +135,8 @@ fn sockets() -> Vec<(&'static str, i64, &'static str, [&'static str; 2])> {
 fn needed_calls() -> Vec<(&'static str, i64, &'static str)> {
     vec![
         ("getpid", libc::SYS_getpid, ""),
+        ("prlimit of its own", libc::SYS_prlimit64, "0, 7, 0, buffer"),
+        ("prlimit to look", libc::SYS_prlimit64, "os.getpid(), 7, 0, buffer"),
         ("unshare FILES", libc::SYS_unshare, "0x400"),
         ("memfd_create", libc::SYS_memfd_create, "name, 0"),
         ("eventfd2", libc::SYS_eventfd2, "0, 0"),

@@ -52,7 +52,7 @@ pub enum ScopeError {
     },
     /// The path is in [`Scope::hidden`].
     #[error(
-        "{path} is one of Hardpan's own files (keys, permissions, settings, sessions), which tools neither read nor write: ask the user to change it"
+        "{path} is one of Hardpan's own files (keys, permissions, settings, sessions) or holds the keys of another program, which tools neither read nor write: ask the user to change it"
     )]
     Hidden {
         /// As the model wrote it.

@@ -327,7 +327,9 @@ impl ReadOnlyCommand {
                     only_operands = true;
                     true
                 }
-                Some(option) if !only_operands && !option.is_empty() => self.allows_option(text, option),
+                // After `--` a dash begins a name, unless an option before it took the `--` for its value
+                // (`rg -e -- --pre=x`).
+                Some(option) if !option.is_empty() => !only_operands && self.allows_option(text, option),
                 _ => {
                     operands += 1;
                     match self.operands {

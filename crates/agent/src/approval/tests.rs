@@ -267,6 +267,10 @@ fn what_is_remembered_does_not_grow_with_other_arguments() {
         ("sed -n 1,5p a", "sed -n '1w b' a"),
         ("sed -n 1,5p a", "sed -n '1e id' a"),
         ("rg x", "rg --pre sh x"),
+        ("rg x", "rg -e -- --pre=./run x"),
+        ("rg x", "rg --regexp -- --pre=./run x"),
+        ("grep x a", "grep -e -- -f/etc/passwd a"),
+        ("git log", "git log -S -- --output=a"),
         ("rg x", "rg x ~/.ssh"),
         ("cat a", "cat /etc/passwd"),
         ("cat a", "cat ~/.ssh/id_rsa"),
@@ -289,6 +293,7 @@ fn what_is_remembered_does_not_grow_with_other_arguments() {
 fn reading_with_other_arguments_needs_no_new_question() {
     for (allowed, other) in [
         ("git diff", "git diff --stat HEAD~2 -- src"),
+        ("rg x", "rg -e x -- src -"),
         ("git log --oneline -5", "git log -p -n 3 --since=yesterday src/a.rs"),
         ("ls", "ls -la src"),
         ("grep -rn x src", "grep -c 'a b' README.md"),

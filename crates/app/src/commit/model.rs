@@ -1,12 +1,12 @@
 //! [`MessageWriter`]: asks the model for a commit message, in one request if the diff fits, else by
 //! way of summaries.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_agent::Spending;
 use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
-use hardpan_context::{Target, fill_template};
+use hardpan_context::{FoundSecret, Redactions, Target, fill_template};
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter};
 use hardpan_providers::{CapabilityCache, Client, ClientEvent, ClientRequest};
@@ -22,7 +22,7 @@ use crate::learned_state::LearnedState;
 use crate::notice::{Notice, NoticeSink};
 use crate::options::TargetOptions;
 use crate::provider_route::ProviderRoute;
-use crate::secrets::redact_prompt;
+use crate::secrets::find_secrets;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::side_requests;
@@ -49,7 +49,11 @@ const MAX_LISTED_NAMES: usize = 500;
 pub struct MessageWriter {
     target: Target,
     settings: Arc<Settings>,
+    /// Where the changes are.
+    folder: PathBuf,
     notices: Arc<dyn NoticeSink>,
+    /// Secrets that the user was told of already.
+    told: Vec<FoundSecret>,
     client: Client,
     capabilities: Arc<CapabilityCache>,
     counter: TokenCounter,
@@ -88,6 +92,7 @@ impl MessageAuthor {
     pub fn choose(
         options: &TargetOptions,
         settings: &Arc<Settings>,
+        folder: &Path,
         notices: &Arc<dyn NoticeSink>,
     ) -> Result<Self, CommitError> {
         // A provider chooses among its own models.
@@ -102,7 +107,7 @@ impl MessageAuthor {
         }
         let about_model = target_notices(settings, &target, ThinkingSetting::default());
         about_model.into_iter().for_each(|notice| notices.notice(notice));
-        let writer = MessageWriter::new(target, settings.clone(), route, notices.clone());
+        let writer = MessageWriter::new(target, settings.clone(), folder, route, notices.clone());
         Ok(MessageAuthor::Model(Box::new(writer)))
     }
 }
@@ -111,6 +116,7 @@ impl MessageWriter {
     fn new(
         mut target: Target,
         settings: Arc<Settings>,
+        folder: &Path,
         route: ProviderRoute,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
@@ -120,7 +126,19 @@ impl MessageWriter {
         let client = Client::new(route.transport, route.endpoint, retry_policy, capabilities.clone());
         let counter = TokenCounter::new(target.vocabulary());
         let bill = CommitBill { requests: 0, model: target.model.name(), spending: Spending::default() };
-        MessageWriter { target, settings, notices, client, capabilities, counter, bill, records: Vec::new() }
+        let (folder, told, records) = (folder.to_owned(), Vec::new(), Vec::new());
+        MessageWriter {
+            target,
+            settings,
+            folder,
+            notices,
+            told,
+            client,
+            capabilities,
+            counter,
+            bill,
+            records,
+        }
     }
 
     /// Stores what the requests taught and what they cost, for `hardpan cost`.
@@ -238,6 +256,16 @@ impl MessageWriter {
         groups
     }
 
+    /// Says which secrets were replaced, each once.
+    fn tell_replaced(&mut self, replaced: Vec<FoundSecret>) {
+        let new: Vec<FoundSecret> =
+            replaced.into_iter().filter(|secret| !self.told.contains(secret)).collect();
+        if !new.is_empty() {
+            self.notices.notice(Notice::secrets_replaced(&new));
+            self.told.extend(new);
+        }
+    }
+
     async fn ask(&mut self, messages: &[(Role, String)]) -> Result<String, CommitError> {
         let origin = |kind| Origin::rule(kind, "commit");
         let block = |text: &str| Block::text(Region::Log, Text::new(text), origin(ItemKind::History));
@@ -256,7 +284,9 @@ impl MessageWriter {
             ..Prompt::default()
         };
         // Nobody is asked about a request for a message: it needs no secrets.
-        redact_prompt(&self.settings, &mut prompt);
+        let secrets = find_secrets(&self.settings, &self.folder, &prompt);
+        secrets.iter().collect::<Redactions>().apply(&mut prompt);
+        self.tell_replaced(secrets);
         let request = ClientRequest {
             prompt: &prompt,
             profile: &self.target.profile,

@@ -103,9 +103,12 @@ pub fn find_by_form(text: &str) -> Vec<(&'static str, &str)> {
             at += key.len();
             continue;
         }
-        // A key begins where a word begins.
+        // A key begins where a word begins: also after the mark of a line in a diff, and after a line end
+        // or a tab as strings have it.
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+');
-        if is_word(bytes[at]) {
+        if bytes[at] == b'\\' && matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) {
+            at += 2;
+        } else if is_word(bytes[at]) && !(bytes[at] == b'+' && begins_line(text, at)) {
             while at < bytes.len() && is_word(bytes[at]) {
                 at += 1;
             }
@@ -119,11 +122,16 @@ pub fn find_by_form(text: &str) -> Vec<(&'static str, &str)> {
     found
 }
 
+fn begins_line(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
+
 fn key_at(text: &str, at: usize) -> Option<(&'static str, &str)> {
     let rest = &text[at..];
-    // `/` and `-` before it: the middle of a path or of base64.
+    // `.` and `-` before it: the middle of a path or of another word, but for the mark of a diff.
     let before = text[..at].bytes().next_back();
-    if before.is_some_and(|byte| matches!(byte, b'-' | b'.')) {
+    let is_mark = before == Some(b'-') && begins_line(text, at - 1);
+    if before.is_some_and(|byte| matches!(byte, b'-' | b'.')) && !is_mark {
         return None;
     }
     KEY_FORMS.iter().filter(|form| rest.starts_with(form.prefix)).find_map(|form| {

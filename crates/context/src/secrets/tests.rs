@@ -33,6 +33,11 @@ fn keys_of_the_well_known_providers_are_found_wherever_they_stand() {
             format!("\"{key}\","),
             format!("a {key}. b"),
             format!("Bearer {key}'"),
+            // Lines of a diff, and a string with line ends.
+            format!("+{key}\n"),
+            format!("@@ -1 +1 @@\n-{key}\n+\n"),
+            format!("\"one\\n{key}\\n\""),
+            format!("\"\\t{key}\""),
         ] {
             assert_eq!(kinds(&text), [kind], "{text}");
         }
@@ -104,6 +109,14 @@ fn a_text_is_scanned_once_and_redacted_the_same_way_each_time() {
     assert!(!format!("{once:?}").contains(&secret[10..]));
     assert!(!redactions.apply(&mut once), "nothing is left to replace");
     assert!(!found[0].placeholder().contains(&secret[8..12]) && !found[0].hint().contains(&secret[8..]));
+}
+
+#[test]
+fn a_hint_shows_nothing_of_a_secret_that_has_no_form() {
+    let password = FoundSecret { kind: "DB_PASSWORD of .env".into(), value: "correct horse battery".into() };
+    assert_eq!(password.describe(), "DB_PASSWORD of .env, … (21 characters)");
+    let key = FoundSecret { kind: "Anthropic key".into(), value: key("sk-ant-") };
+    assert_eq!(key.describe(), "Anthropic key, sk-ant… (71 characters)");
 }
 
 #[test]

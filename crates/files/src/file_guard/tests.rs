@@ -53,6 +53,17 @@ fn our_own_files_are_never_opened_by_whatever_name() {
     symlink(".config/hardpan/other", place.root.join("other")).unwrap();
     symlink(&place.config, place.outside.join("config")).unwrap();
     fs::hard_link(place.config.join("keys.toml"), place.root.join("hard")).unwrap();
+    // In a folder that is hidden as a whole, such as a session.
+    fs::create_dir_all(place.config.join("sessions/x")).unwrap();
+    fs::write(place.config.join("sessions/x/s.jsonl"), "SESSION").unwrap();
+    fs::hard_link(place.config.join("sessions/x/s.jsonl"), place.root.join("hard-session")).unwrap();
+    fs::write(place.root.join("plain"), "plain").unwrap();
+    fs::hard_link(place.root.join("plain"), place.root.join("plain-too")).unwrap();
+    assert_eq!(text(guard.open(&place.root.join("plain-too"))), "plain");
+    assert_eq!(text(guard.open(&place.root.join("hard-session"))), "Private");
+    // What the user made readable there stays so.
+    fs::hard_link(place.config.join("skills/s.md"), place.root.join("hard-skill")).unwrap();
+    assert_eq!(text(guard.open(&place.config.join("skills/s.md"))), "skill");
     for path in [
         place.config.join("keys.toml"),
         place.config.join("other"),

@@ -8,7 +8,7 @@ use std::io;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    SeccompRule, TargetArch, sock_filter,
 };
 
 use super::wire::NetworkMode;
@@ -107,10 +107,14 @@ pub(super) fn restrict(network: NetworkMode) -> io::Result<()> {
 }
 
 /// The filters, to be applied in this order.
-pub(super) fn filters(network: NetworkMode) -> Result<[BpfProgram; 2], seccompiler::Error> {
+pub(super) fn filters(network: NetworkMode) -> Result<Vec<BpfProgram>, seccompiler::Error> {
     // Its flags are behind a pointer. A libc that learns that it does not exist calls `clone`.
     let unknown = filter(BTreeMap::from([(libc::SYS_clone3, vec![])]), libc::ENOSYS)?;
-    Ok([unknown, filter(refused_calls(network)?, libc::EPERM)?])
+    let mut filters = vec![unknown, filter(refused_calls(network)?, libc::EPERM)?];
+    if cfg!(target_arch = "x86_64") {
+        filters.push(refuse_x32());
+    }
+    Ok(filters)
 }
 
 fn refused_calls(network: NetworkMode) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
@@ -119,6 +123,10 @@ fn refused_calls(network: NetworkMode) -> Result<BTreeMap<i64, Vec<SeccompRule>>
     // TIOCSTI types into a terminal on the user's behalf, TIOCLINUX pastes into a console.
     let terminal = [libc::TIOCSTI, TIOCLINUX].map(|request| rule(&[(1, SeccompCmpOp::Eq, request)]));
     calls.insert(libc::SYS_ioctl, terminal.into_iter().collect::<Result<_, _>>()?);
+    // Limits of other processes: with them one can end Hardpan.
+    let pointer = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let process = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+    calls.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![process, pointer])?]);
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         calls.insert(call, namespace_rules(call == libc::SYS_unshare)?);
     }
@@ -168,12 +176,21 @@ fn socket_rules(network: NetworkMode) -> Result<Vec<SeccompRule>, BackendError> 
     })
 }
 
-fn filter(mut calls: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<BpfProgram, seccompiler::Error> {
-    // The x32 numbers of the same calls on x86-64.
-    if cfg!(target_arch = "x86_64") {
-        let twins: Vec<_> = calls.iter().map(|(call, rules)| (call | 0x4000_0000, rules.clone())).collect();
-        calls.extend(twins);
-    }
+/// Refuses the x32 calls of x86-64. Some of them, `ptrace` among them, have numbers of their own, and
+/// no program of a usual system needs any.
+fn refuse_x32() -> BpfProgram {
+    const X32_BIT: u32 = 0x4000_0000;
+    const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    // Classic BPF: load the number of the call; return one value if the bit is set, else the other.
+    vec![
+        sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: 0x45, jt: 0, jf: 1, k: X32_BIT },
+        sock_filter { code: 0x06, jt: 0, jf: 0, k: REFUSE },
+        sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+    ]
+}
+
+fn filter(calls: BTreeMap<i64, Vec<SeccompRule>>, error: i32) -> Result<BpfProgram, seccompiler::Error> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     #[allow(clippy::cast_sign_loss, reason = "error numbers are positive")]
     let refuse = SeccompAction::Errno(error as u32);
