@@ -74,12 +74,17 @@ impl Settings {
                 notices.notice(Notice::ProjectProvidersIgnored { path });
             }
             config = config.merged_with(above);
-            if let Some(mut json) = layer.read("models.json")? {
-                if is_project && let Some(narrowed) = without_providers(&json) {
-                    json = narrowed;
-                    notices.notice(Notice::ProjectProvidersIgnored { path: models.clone() });
+            if let Some(json) = layer.read("models.json")? {
+                let name = models.display().to_string();
+                if is_project {
+                    let (above, has_providers) = catalogue.with_models_of(&name, &json)?;
+                    catalogue = above;
+                    if has_providers {
+                        notices.notice(Notice::ProjectProvidersIgnored { path: models });
+                    }
+                } else {
+                    catalogue = catalogue.with_user_file(&name, &json)?;
                 }
-                catalogue = catalogue.with_user_file(&models.display().to_string(), &json)?;
             }
             overrides.extend(read_overrides(layer)?);
         }
@@ -213,15 +218,6 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };
     project.providers.clear();
     routes
-}
-
-/// A project's `models.json` without its providers, which name addresses and key variables. None if
-/// it has no providers.
-fn without_providers(json: &str) -> Option<String> {
-    // Invalid JSON is reported where the catalogue reads it.
-    let mut models: serde_json::Value = serde_json::from_str(json).ok()?;
-    models.as_object_mut()?.remove("providers")?;
-    Some(models.to_string())
 }
 
 fn read_config(layer: &SettingsLayer) -> Result<Config, SettingsError> {

@@ -6,6 +6,7 @@
 
 mod support;
 
+use std::cell::OnceCell;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -68,47 +69,71 @@ const KINDS: [Kind; 18] = [
 ];
 
 /// A file that Hardpan reads by convention.
+#[derive(Clone, Copy)]
 struct Convention {
     /// Below the sandbox.
     path: &'static str,
     /// What it holds when all is well.
     content: &'static str,
-    /// The commands that read it.
+}
+
+/// Files that are tried at the same time, because none of them keeps the others from being read, and
+/// the commands that read them.
+struct Group {
+    files: Vec<Convention>,
     commands: &'static [&'static [&'static str]],
 }
 
-/// Reads the folder, the settings and the instructions; shows the tree and the map.
-const REQUEST: &[&str] = &["request", "Hi", "--layout", "panels", "--json"];
+/// Reads the folder, the settings, the instructions and a file that the user names; shows the tree and
+/// the map.
+const REQUEST: &[&str] = &["request", "see @named.md", "named.md", "--layout", "panels", "--json"];
 const MAP: &[&str] = &["map"];
 const SESSION: &str = "{\"type\":\"session\",\"version\":1,\"id\":\"s\",\"cwd\":\"/\"}\n{\"type\":\"message\",\"id\":\"m\",\"parent\":null,\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"mark-of-the-content\"}]}}\n";
+const SKILL: &str = "---\nname: a\ndescription: mark-of-the-content\n---\nDo.\n";
 
-fn conventions() -> Vec<Convention> {
-    let of = |path, content, commands| Convention { path, content, commands };
+fn groups() -> Vec<Group> {
+    let of = |path, content| Convention { path, content };
+    let group = |files: &[Convention], commands| Group { files: files.to_vec(), commands };
     let request: &[&[&str]] = &[REQUEST];
     vec![
-        of("work/.gitignore", "*.mark-of-the-content\n", &[REQUEST, MAP]),
-        of("work/src/.gitignore", "*.mark-of-the-content\n", request),
-        of("work/.ignore", "*.mark-of-the-content\n", request),
-        of("work/.git/info/exclude", "*.mark-of-the-content\n", request),
-        of("work/.git/HEAD", "ref: refs/heads/mark-of-the-content\n", request),
-        of("work/.git", "gitdir: /nowhere/mark-of-the-content\n", request),
-        of("home/.config/git/ignore", "*.mark-of-the-content\n", request),
-        of("home/.gitconfig", "[core]\n\texcludesFile = ~/mark-of-the-content\n", request),
-        of("work/AGENTS.md", "mark-of-the-content\n", request),
-        of("work/CLAUDE.md", "mark-of-the-content\n", request),
-        of("config/AGENTS.md", "mark-of-the-content\n", request),
-        of("config/config.toml", "# mark-of-the-content\n", request),
-        of("config/models.json", "{\"models\":{}}", &[REQUEST, &["models"]]),
-        of("config/keys.toml", "other = \"mark-of-the-content\"\n", &[REQUEST, &["providers"]]),
-        of("config/allowed", "# mark-of-the-content\n", request),
-        of("config/trusted", "/mark-of-the-content\n", request),
-        of("config/prompts/system.md", "mark-of-the-content\n", request),
-        of("config/skills/a/SKILL.md", "---\nname: a\ndescription: mark-of-the-content\n---\nDo.\n", request),
-        of("config/templates/a.md", "mark-of-the-content\n", request),
-        of("home/.local/state/hardpan/learned.json", "{}", request),
-        of(
-            "home/.local/share/hardpan/sessions/x/s.jsonl",
-            SESSION,
+        group(
+            &[
+                of("work/.gitignore", "*.mark-of-the-content\n"),
+                of("work/src/.gitignore", "*.mark-of-the-content\n"),
+                of("work/.ignore", "*.mark-of-the-content\n"),
+                of("work/.git/info/exclude", "*.mark-of-the-content\n"),
+                of("work/.git/HEAD", "ref: refs/heads/mark-of-the-content\n"),
+                of("work/.git/config", "[core]\n\tbare = false\n"),
+                of("work/.env", "A_TOKEN=mark-of-the-content\n"),
+                of("work/AGENTS.md", "mark-of-the-content\n"),
+                of("work/CLAUDE.md", "mark-of-the-content\n"),
+                of("work/named.md", "mark-of-the-content\n"),
+                of("work/.hardpan/prompts/agent.md", "mark-of-the-content\n"),
+                of("work/.agents/skills/a/SKILL.md", SKILL),
+            ],
+            &[REQUEST, MAP],
+        ),
+        group(
+            &[
+                of("home/.config/git/ignore", "*.mark-of-the-content\n"),
+                of("home/.gitconfig", "[core]\n\texcludesFile = ~/mark-of-the-content\n"),
+                of("config/AGENTS.md", "mark-of-the-content\n"),
+                of("config/allowed", "# mark-of-the-content\n"),
+                of("config/skills/a/SKILL.md", SKILL),
+                of("config/templates/a.md", "mark-of-the-content\n"),
+                of("home/.local/state/hardpan/learned.json", "{}"),
+            ],
+            request,
+        ),
+        // Each of these may end a run, with a line that says which.
+        group(&[of("work/.git", "gitdir: /nowhere/mark-of-the-content\n")], request),
+        group(&[of("config/config.toml", "# mark-of-the-content\n")], request),
+        group(&[of("config/models.json", "{\"models\":{}}")], &[REQUEST, &["models"]]),
+        group(&[of("config/keys.toml", "other = \"mark-of-the-content\"\n")], &[REQUEST, &["providers"]]),
+        group(&[of("config/trusted", "/mark-of-the-content\n")], request),
+        group(&[of("config/prompts/system.md", "mark-of-the-content\n")], request),
+        group(
+            &[of("home/.local/share/hardpan/sessions/x/s.jsonl", SESSION)],
             &[
                 &["sessions", "--all"],
                 &["cost", "--all"],
@@ -118,35 +143,54 @@ fn conventions() -> Vec<Convention> {
                 &["replay", "../home/.local/share/hardpan/sessions/x/s.jsonl"],
             ],
         ),
-        of("work/snapshot.json", "{}", &[&["request", "--snapshot", "snapshot.json", "--json"]]),
-        of("work/named.md", "mark-of-the-content\n", &[&["request", "see @named.md", "named.md", "--json"]]),
+        group(&[of("work/snapshot.json", "{}")], &[&["request", "--snapshot", "snapshot.json", "--json"]]),
     ]
 }
 
-/// Files that are made once, because they are large.
+/// A file that is made once, if at all, because it is large.
 struct LargeFiles {
-    _folder: tempfile::TempDir,
-    long_line: PathBuf,
+    folder: tempfile::TempDir,
+    long_line: OnceCell<PathBuf>,
 }
 
 impl LargeFiles {
     fn new() -> Self {
-        let folder = tempfile::TempDir::new().unwrap();
-        let long_line = folder.path().join("long");
-        let mut file = File::create(&long_line).unwrap();
-        let piece = vec![b'a'; 1 << 20];
-        (0..300).for_each(|_| file.write_all(&piece).unwrap());
-        LargeFiles { _folder: folder, long_line }
+        LargeFiles { folder: tempfile::TempDir::new().unwrap(), long_line: OnceCell::new() }
+    }
+
+    fn long_line(&self) -> &Path {
+        self.long_line.get_or_init(|| {
+            let path = self.folder.path().join("long");
+            let mut file = File::create(&path).unwrap();
+            let piece = vec![b'a'; 1 << 20];
+            (0..300).for_each(|_| file.write_all(&piece).unwrap());
+            path
+        })
     }
 }
 
-/// A sandbox in which one file is of one kind. None if this system or user cannot have it.
-fn prepare(convention: &Convention, kind: Kind, large: &LargeFiles) -> Option<Sandbox> {
+/// A sandbox in which files are of one kind. None if this system or user cannot have one of them so.
+fn prepare(files: &[Convention], kind: Kind, large: &LargeFiles) -> Option<Sandbox> {
     let sandbox = Sandbox::new();
     sandbox.write("work/src/main.rs", "fn main() {}\n");
     let keys = sandbox.write("config/keys.toml", format!("anthropic = \"{CANARY}\"\n"));
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
     let secret = sandbox.write("outside/secret", format!("{CANARY}\n"));
+    for (number, convention) in files.iter().enumerate() {
+        place(&sandbox, convention, kind, large, (&keys, &secret), number)?;
+    }
+    Some(sandbox)
+}
+
+/// Puts a file of this kind in its place.
+fn place(
+    sandbox: &Sandbox,
+    convention: &Convention,
+    kind: Kind,
+    large: &LargeFiles,
+    (keys, secret): (&Path, &Path),
+    number: usize,
+) -> Option<()> {
     let path = sandbox.write(convention.path, convention.content);
     let replace = |content: &[u8]| fs::write(&path, content).unwrap();
     if kind != Kind::Regular {
@@ -161,13 +205,15 @@ fn prepare(convention: &Convention, kind: Kind, large: &LargeFiles) -> Option<Sa
         Kind::Sparse => {
             replace(content.as_bytes());
             let mut file = File::options().write(true).open(&path).unwrap();
-            file.set_len(4 << 30).ok()?;
+            file.set_len(1 << 30).ok()?;
             file.seek(SeekFrom::End(0)).unwrap();
             file.write_all(b"\nend\n").unwrap();
         }
+        // The same file everywhere, but for one whose first lines matter.
+        Kind::LongLine if content != SESSION => fs::hard_link(large.long_line(), &path).unwrap(),
         Kind::LongLine => {
             replace(content.as_bytes());
-            let mut long = File::open(&large.long_line).unwrap();
+            let mut long = File::open(large.long_line()).unwrap();
             std::io::copy(&mut long, &mut File::options().append(true).open(&path).unwrap()).unwrap();
         }
         Kind::Pipe => assert!(Command::new("mkfifo").arg(&path).status().unwrap().success()),
@@ -176,7 +222,7 @@ fn prepare(convention: &Convention, kind: Kind, large: &LargeFiles) -> Option<Sa
         Kind::LinkOutside => symlink(secret, &path).unwrap(),
         Kind::LinkLoop => symlink(path.file_name().unwrap(), &path).unwrap(),
         Kind::LinkChain => {
-            let folder = sandbox.write("work/chain/0", content);
+            let folder = sandbox.write(&format!("work/chain{number}/0"), content);
             let at = |n: usize| folder.with_file_name(n.to_string());
             (0..50).for_each(|n| symlink(at(n), at(n + 1)).unwrap());
             symlink(at(50), &path).unwrap();
@@ -186,8 +232,8 @@ fn prepare(convention: &Convention, kind: Kind, large: &LargeFiles) -> Option<Sa
             replace(content.as_bytes());
             fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         }
-        Kind::LinkToKeys if keys != path => symlink(&keys, &path).unwrap(),
-        Kind::HardLinkToKeys if keys != path => fs::hard_link(&keys, &path).unwrap(),
+        Kind::LinkToKeys if keys != path => symlink(keys, &path).unwrap(),
+        Kind::HardLinkToKeys if keys != path => fs::hard_link(keys, &path).unwrap(),
         Kind::LinkToKeys | Kind::HardLinkToKeys => return None,
         Kind::DeepNesting => replace(in_its_language(convention, &"[{".repeat(100_000)).as_bytes()),
         Kind::ManyValues => {
@@ -195,7 +241,7 @@ fn prepare(convention: &Convention, kind: Kind, large: &LargeFiles) -> Option<Sa
             replace(in_its_language(convention, &values).as_bytes());
         }
     }
-    Some(sandbox)
+    Some(())
 }
 
 /// A value where the file of this name has one: TOML, JSON, YAML; elsewhere a line.
@@ -256,30 +302,47 @@ fn peak_memory(process: u32) -> u64 {
     line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
 }
 
-fn check(convention: &Convention, kind: Kind, large: &LargeFiles) {
-    let Some(sandbox) = prepare(convention, kind, large) else { return };
-    for args in convention.commands {
+/// What is wrong with a run on files of this kind.
+fn fault(files: &[Convention], kind: Kind, run: &Run) -> Option<String> {
+    let said = String::from_utf8_lossy(&run.stdout);
+    // The user's own links may lead anywhere, except to the keys.
+    let is_own = kind == Kind::LinkOutside && files.iter().all(|file| !file.path.starts_with("work/"));
+    let leaks = said.contains(CANARY) || run.stderr.contains(CANARY);
+    if run.memory_kb > MAX_MEMORY_KB {
+        Some(format!("{} kB", run.memory_kb))
+    } else if !matches!(run.code, Some(0 | 1)) {
+        Some(format!("{:?} {}", run.code, run.stderr))
+    } else if leaks && !is_own {
+        Some(format!("a secret in {said} {}", run.stderr))
+    } else if run.code == Some(1) && !run.stderr.starts_with("hardpan: ") {
+        Some(format!("no reason in {}", run.stderr))
+    } else {
+        None
+    }
+}
+
+fn check(files: &[Convention], commands: &[&[&str]], kind: Kind, large: &LargeFiles) {
+    let Some(sandbox) = prepare(files, kind, large) else { return };
+    for args in commands {
         let run = run_bounded(&sandbox, args);
-        let case = format!("{} as {kind:?}, {}", convention.path, args.join(" "));
-        let said = String::from_utf8_lossy(&run.stdout);
-        assert!(run.memory_kb <= MAX_MEMORY_KB, "{case}: {} kB", run.memory_kb);
-        assert!(matches!(run.code, Some(0 | 1)), "{case}: {:?} {}", run.code, run.stderr);
-        // The user's own links may lead anywhere, except to the keys.
-        let is_own = kind == Kind::LinkOutside && !convention.path.starts_with("work/");
-        let leaks = said.contains(CANARY) || run.stderr.contains(CANARY);
-        assert!(is_own || !leaks, "{case}: {said}");
-        // A file that cannot be used stops nothing, or the run says which.
-        if run.code == Some(1) {
-            assert!(run.stderr.starts_with("hardpan: "), "{case}: {}", run.stderr);
+        let fault = fault(files, kind, &run);
+        match (files, fault) {
+            ([file], Some(fault)) => panic!("{} as {kind:?}, {}: {fault}", file.path, args.join(" ")),
+            (_, None) if run.code == Some(0) || files.len() == 1 => {}
+            // Which one is it? And a run that ended may not have read all of them.
+            (_, fault) => {
+                files.iter().for_each(|file| check(std::slice::from_ref(file), &[args], kind, large));
+                assert_eq!(fault, None, "all together as {kind:?}, {}", args.join(" "));
+            }
         }
     }
 }
 
-/// All kinds of the conventions whose number leaves this rest: two tests run side by side.
+/// All groups, as the kinds whose number leaves this rest: two tests run side by side.
 fn check_share(rest: usize) {
     let large = LargeFiles::new();
-    for (_, convention) in conventions().iter().enumerate().filter(|(number, _)| number % 2 == rest) {
-        KINDS.iter().for_each(|kind| check(convention, *kind, &large));
+    for (_, kind) in KINDS.iter().enumerate().filter(|(number, _)| number % 2 == rest) {
+        groups().iter().for_each(|group| check(&group.files, group.commands, *kind, &large));
     }
 }
 
@@ -289,21 +352,22 @@ fn no_convention_file_costs_time_memory_or_a_secret() {
 }
 
 #[test]
-fn no_other_convention_file_costs_time_memory_or_a_secret() {
+fn no_convention_file_of_another_kind_costs_time_memory_or_a_secret() {
     check_share(1);
 }
 
 #[test]
 fn what_a_file_of_the_project_says_is_used_if_it_is_one() {
     let large = LargeFiles::new();
-    for convention in conventions().iter().filter(|convention| convention.path.ends_with("AGENTS.md")) {
+    let files = groups().into_iter().flat_map(|group| group.files);
+    for convention in files.filter(|convention| convention.path.ends_with("AGENTS.md")) {
         for kind in [Kind::Regular, Kind::NoFinalNewline, Kind::Crlf] {
-            let sandbox = prepare(convention, kind, &large).unwrap();
+            let sandbox = prepare(&[convention], kind, &large).unwrap();
             let said = String::from_utf8(run_bounded(&sandbox, REQUEST).stdout).unwrap();
             assert!(said.contains(MARK), "{} as {kind:?}: {said}", convention.path);
         }
         for kind in [Kind::Pipe, Kind::DeviceLink, Kind::LinkLoop, Kind::LinkToKeys, Kind::HardLinkToKeys] {
-            let sandbox = prepare(convention, kind, &large).unwrap();
+            let sandbox = prepare(&[convention], kind, &large).unwrap();
             let said = String::from_utf8(run_bounded(&sandbox, REQUEST).stdout).unwrap();
             assert!(said.contains("[not read: it "), "{} as {kind:?}: {said}", convention.path);
         }

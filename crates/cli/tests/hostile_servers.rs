@@ -1,5 +1,5 @@
 //! Servers that send without end: every request ends, in bounded time and memory.
-//! `scripts/hostile-servers.py` tries many more of them.
+//! `scripts/hostile-inputs.py` tries many more of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 

@@ -52,6 +52,11 @@ fn a_trusted_project_says_not_where_keys_are_sent() {
     // Its models are used.
     let body = json_of(&sandbox, &["request", "Hi", "--json", "--model", "claude-of-the-project"]);
     assert_eq!(body["model"], "claude-of-the-project");
+    // The same as a list, which stands for the fields in their order.
+    let list = json!([null, null, null, models["models"], models["providers"]]);
+    sandbox.write("work/.hardpan/models.json", list.to_string());
+    assert_eq!(sandbox.run(&["trust"]).code, Some(0));
+    assert_eq!(["anthropic", "openai"].map(|id| routed(&sandbox, id)), before);
 }
 
 #[test]

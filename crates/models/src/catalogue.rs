@@ -100,8 +100,18 @@ impl Catalogue {
     /// to start from another provider. [`user_file_schema`] describes the defaults of all other
     /// fields. `file` names the text in errors.
     pub fn with_user_file(&self, file: &str, json: &str) -> Result<Catalogue, CatalogueError> {
-        let read: CatalogueFile = serde_json::from_str(json)
-            .map_err(|error| CatalogueError::Form { file: file.to_owned(), error })?;
+        self.with_entries(file, parse(file, json)?)
+    }
+
+    /// Merges the models of a file over this catalogue, but none of its providers, which name addresses
+    /// and the variables of keys. Says whether it has any.
+    pub fn with_models_of(&self, file: &str, json: &str) -> Result<(Catalogue, bool), CatalogueError> {
+        let mut read = parse(file, json)?;
+        let has_providers = !std::mem::take(&mut read.providers).is_empty();
+        Ok((self.with_entries(file, read)?, has_providers))
+    }
+
+    fn with_entries(&self, file: &str, read: CatalogueFile) -> Result<Catalogue, CatalogueError> {
         let mut catalogue = self.clone();
         if let Some(as_of) = read.as_of {
             catalogue.as_of = as_of;
@@ -293,6 +303,10 @@ impl Catalogue {
         let ids = self.current_models().map(|model| model.id.as_str());
         UnknownName { what: "model", name: id.to_owned(), nearest: nearest(id, aliases.chain(ids)) }
     }
+}
+
+fn parse(file: &str, json: &str) -> Result<CatalogueFile, CatalogueError> {
+    serde_json::from_str(json).map_err(|error| CatalogueError::Form { file: file.to_owned(), error })
 }
 
 /// The numbers of a model id in order: `gpt-6.1-sol` has 6 and 1. Dates are no versions.

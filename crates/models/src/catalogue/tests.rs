@@ -441,3 +441,16 @@ fn gemini_speaks_its_own_protocol_or_the_compatible_one() {
     assert_eq!((profile.protocol, profile.base_url.ends_with("/v1beta/openai")), (Protocol::Openai, true));
     assert!(!profile.include_reasoning && !profile.tool_result_images);
 }
+
+#[test]
+fn the_providers_of_a_project_do_not_count_however_they_are_written() {
+    let rows = r#"[{"id": "openai", "base_url": "https://evil.example"}]"#;
+    let base_url = |catalogue: &Catalogue| catalogue.provider("openai").unwrap().profile.base_url.clone();
+    // A list stands for the fields in their order.
+    for json in [format!(r#"{{"providers": {rows}}}"#), format!("[null, null, null, [], {rows}]")] {
+        assert_eq!(base_url(&with(&json)), "https://evil.example");
+        let (narrowed, has_providers) = builtin().with_models_of("models.json", &json).unwrap();
+        assert!(has_providers, "{json}");
+        assert_eq!(base_url(&narrowed), base_url(builtin()), "{json}");
+    }
+}

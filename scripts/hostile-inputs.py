@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs hardpan against servers on loopback that send without end, and prints how much memory and
-time each took. Fails if one takes more than 500 MB, or does not end.
+"""Runs hardpan against servers on loopback that send without end, and on files that have no end, and
+prints how much memory and time each took. Fails if one takes more than 500 MB, or does not end.
 
-    scripts/hostile-servers.py [path to hardpan] [name of a case …]
+    scripts/hostile-inputs.py [path to hardpan] [part of the name of a case …]
 """
 import json, os, re, signal, socket, subprocess, sys, tempfile, threading, time, zlib
 
@@ -108,6 +108,61 @@ LISTS = {
 }
 
 
+REQUEST = ["request", "Hi", "--layout", "panels", "--json"]
+SESSION = "data/hardpan/sessions/x/s.jsonl"
+SESSION_HEAD = (b'{"type":"session","version":1,"id":"s","cwd":"/"}\n'
+                b'{"type":"message","id":"m","parent":null,"message":{"role":"user","content":[{"type":"text","text":"Hi"}]}}\n')
+FILES = {  # path below the home folder: (its first bytes, a value in its language, commands that read it)
+    "work/.gitignore": (b"*.o\n", b"%s\n", [REQUEST, ["map"]]),
+    "work/.ignore": (b"*.o\n", b"%s\n", [REQUEST]),
+    "work/.git/info/exclude": (b"*.o\n", b"%s\n", [REQUEST]),
+    "work/.env": (b"A_TOKEN=1\n", b"A_TOKEN=%s\n", [REQUEST]),
+    "work/AGENTS.md": (b"Hi\n", b"%s\n", [REQUEST]),
+    "work/.hardpan/config.toml": (b"", b"a = %s\n", [["trust", "--yes"], REQUEST]),
+    "work/main.rs": (b"fn main() {}\n", b"const A: u8 = %s;\n", [REQUEST, ["map"]]),
+    "work/named.md": (b"Hi\n", b"%s\n", [["request", "see @named.md", "named.md", "--json"]]),
+    "work/snapshot.json": (b"{}", b'{"messages":%s}', [["request", "--snapshot", "snapshot.json", "--json"]]),
+    "config/hardpan/config.toml": (b"", b"a = %s\n", [REQUEST]),
+    "config/hardpan/keys.toml": (b"", b"a = %s\n", [REQUEST]),
+    "config/hardpan/models.json": (b"{}", b'{"models":%s}', [["models"]]),
+    "config/hardpan/trusted": (b"", b"%s\n", [REQUEST]),
+    "config/hardpan/skills/a/SKILL.md": (b"---\nname: a\n---\n", b"---\nname: a\ndescription: %s\n---\n", [REQUEST]),
+    SESSION: (SESSION_HEAD, SESSION_HEAD + b'{"type":"memory","id":"k","parent":"m","memory":%s}\n',
+              [["sessions", "--all"], ["cost", "--all"], ["request", "Hi", "--json", "--session", "../" + SESSION],
+               ["audit", "../" + SESSION]]),
+}
+
+
+def sparse(path, head, value):
+    with open(path, "wb") as file:
+        file.write(head)
+        file.truncate(4 << 30)
+
+
+def long_line(path, head, value):
+    with open(path, "wb") as file:
+        file.write(head)
+        for _ in range(300):
+            file.write(b"a" * (1 << 20))
+
+
+def filled(text):
+    def write(path, head, value):
+        with open(path, "wb") as file:
+            file.write(value % text)
+    return write
+
+
+KINDS = {
+    "4 GB of zeros": sparse,
+    "a line of 300 MB": long_line,
+    "15 million values": filled(b"[" + b"1," * (15 << 20) + b"1]"),
+    "200,000 levels": filled(b"[{" * 100_000),
+    "a link to /dev/zero": lambda path, head, value: os.symlink("/dev/zero", path),
+    "a pipe": lambda path, head, value: os.mkfifo(path),
+}
+
+
 class Server:
     def __init__(self, answer):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -173,40 +228,63 @@ def bomb(piece, megabytes):
 
 
 def run(hardpan, server, args, provider, settings=""):
-    with tempfile.TemporaryDirectory() as home:
-        os.makedirs(f"{home}/config/hardpan")
-        os.makedirs(f"{home}/work")
+    def prepare(home):
         with open(f"{home}/config/hardpan/config.toml", "w") as config:
             config.write(f"{settings}\n[providers.{provider}]\nbase_url = \"{server.url()}\"\n[patience]\ntries = 2\n"
                          "longest_wait_seconds = 0.1\nsilence_seconds = 4\nprogress_seconds = 6\nanswer_seconds = 8\n")
-        env = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data", "XDG_CACHE_HOME": f"{home}/cache",
-               "PATH": os.environ["PATH"], "ANTHROPIC_API_KEY": "k" * 20, "OPENAI_API_KEY": "k" * 20, "DEEPSEEK_API_KEY": "k" * 20, "GEMINI_API_KEY": "k" * 20}
-        began = time.monotonic()
-        with open(f"{home}/out", "wb") as out:
-            child = subprocess.Popen([hardpan, *args], env=env, cwd=f"{home}/work", stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
-            killer = threading.Timer(MOST_SECONDS, lambda: os.kill(child.pid, signal.SIGKILL))
-            killer.start()
-            peak = 0
-            while child.poll() is None:
-                peak = max(peak, peak_memory(child.pid))
-                time.sleep(0.02)
-            killer.cancel()
-        seconds = time.monotonic() - began
-        said = open(f"{home}/out", "rb").read()[-400:].decode("utf-8", "replace").strip().splitlines()
-        return peak // 1024, seconds, child.returncode, (said or [""])[-1][:110]
+    return next(run_in(hardpan, prepare, [args]))
+
+
+def run_on_file(hardpan, path, make):
+    """Runs the commands that read this file, made of this kind."""
+    head, value, commands = FILES[path]
+
+    def prepare(home):
+        os.makedirs(os.path.dirname(f"{home}/{path}"), exist_ok=True)
+        make(f"{home}/{path}", head, value)
+    return zip(commands, run_in(hardpan, prepare, commands))
+
+
+def run_in(hardpan, prepare, commands):
+    """Runs commands in a home folder of their own: memory in MB, seconds, exit code, last words."""
+    with tempfile.TemporaryDirectory() as home:
+        os.makedirs(f"{home}/config/hardpan")
+        os.makedirs(f"{home}/work")
+        prepare(home)
+        for args in commands:
+            yield run_one(hardpan, home, args)
+
+
+def run_one(hardpan, home, args):
+    env = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data", "XDG_CACHE_HOME": f"{home}/cache",
+           "PATH": os.environ["PATH"], "ANTHROPIC_API_KEY": "k" * 20, "OPENAI_API_KEY": "k" * 20, "DEEPSEEK_API_KEY": "k" * 20, "GEMINI_API_KEY": "k" * 20}
+    began = time.monotonic()
+    with open(f"{home}/out", "wb") as out:
+        child = subprocess.Popen([hardpan, *args], env=env, cwd=f"{home}/work", stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        killer = threading.Timer(MOST_SECONDS, lambda: os.kill(child.pid, signal.SIGKILL))
+        killer.start()
+        peak = 0
+        while child.poll() is None:
+            peak = max(peak, peak_memory(child.pid))
+            time.sleep(0.02)
+        killer.cancel()
+    seconds = time.monotonic() - began
+    said = open(f"{home}/out", "rb").read()[-400:].decode("utf-8", "replace").strip().splitlines()
+    return peak // 1024, seconds, child.returncode, (said or [""])[-1][:110]
 
 
 def main():
     args = sys.argv[1:]
     hardpan = os.path.abspath(args[0]) if args else "hardpan"
     wanted = args[1:]
-    failed = []
+    failed, peaks = [], []
 
     def report(name, result):
         memory, seconds, code, said = result
         bad = memory > MOST_MB or code < 0
         failed.extend([name] * bad)
-        print(f"{'FAIL' if bad else 'ok':4} {memory:5} MB {seconds:6.1f} s  exit {code:3}  {name:36} {said}", flush=True)
+        peaks.append(memory)
+        print(f"{'FAIL' if bad else 'ok':4} {memory:5} MB {seconds:6.1f} s  exit {code:3}  {name:52} {said}", flush=True)
 
     for name, (kind, body, status) in CASES.items():
         for provider, model in PROVIDERS.items():
@@ -243,7 +321,13 @@ def main():
         settings = 'allow = ["fetch"]\nprivate_hosts = ["127.0.0.1"]\n'
         report(name, run(hardpan, server, ["-p", "Hello", "--provider", "deepseek"], "deepseek", settings))
         server.socket.close()
-    print(f"{len(failed)} failed" + "".join(f"\n  {name}" for name in failed))
+    for path in FILES:
+        for kind, make in KINDS.items():
+            label = f"{path}: {kind}"
+            if not wanted or any(word in label for word in wanted):
+                for args, result in run_on_file(hardpan, path, make):
+                    report(f"{label} ({args[0]})", result)
+    print(f"at most {max(peaks, default=0)} MB; {len(failed)} failed" + "".join(f"\n  {name}" for name in failed))
     sys.exit(bool(failed))
 
 
