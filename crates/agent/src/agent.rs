@@ -232,6 +232,11 @@ impl Agent {
         lock(&self.inner.abort).cancel();
     }
 
+    /// Whether the last run was aborted, also if that was after its end.
+    pub fn is_abort_requested(&self) -> bool {
+        lock(&self.inner.abort).is_cancelled()
+    }
+
     /// A copy of the conversation's messages, oldest first.
     pub fn messages(&self) -> Vec<AgentMessage> {
         lock(&self.inner.conversation).messages.clone()
@@ -264,7 +269,8 @@ impl Agent {
         }
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The agent's current time.
+    pub fn now(&self) -> Timestamp {
         (self.inner.setup.clock)()
     }
 

@@ -97,6 +97,7 @@ impl Agent {
     ) -> Result<Snapshot, ObserveError> {
         let mut snapshot = run_state.observed_snapshot()?.clone();
         snapshot.now = self.now();
+        self.inner.setup.context_source.add_panels(&mut snapshot);
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
             // The call that read or changed the file already showed this content to the model.

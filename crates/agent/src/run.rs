@@ -196,7 +196,8 @@ impl Agent {
             block_failures = if blocks_failed { block_failures + 1 } else { 0 };
             let none = calls.is_empty() && !blocks_failed;
             let mut observed = Ok(());
-            if blocks_changed || self.may_have_changed_files(&calls) {
+            let is_outdated = self.inner.setup.context_source.is_outdated();
+            if blocks_changed || is_outdated || self.may_have_changed_files(&calls) {
                 let reason = ObserveReason::FilesChanged;
                 observed = self.observe_for_run(run_state, reason, &prepared, token).await;
             }

@@ -301,6 +301,7 @@ impl Agent {
         let (reason, phrase) = match why {
             ToolUnavailable::FilledByLayout => (NotRunReason::FilledByLayout, &phrases.layout_tool),
             ToolUnavailable::SwitchedOff => (NotRunReason::SwitchedOff, &phrases.tool_off),
+            ToolUnavailable::Suspended => (NotRunReason::SwitchedOff, &phrases.tool_suspended),
             ToolUnavailable::Unknown | ToolUnavailable::Removed => {
                 (NotRunReason::UnknownTool, &phrases.unknown_tool)
             }

@@ -10,6 +10,7 @@ use hardpan_prompt::Image;
 use hardpan_session::SessionStore;
 use hardpan_tools::Scope;
 
+use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::NoticeSink;
 use crate::provider_connection::ProviderConnection;
@@ -30,6 +31,8 @@ pub struct ConversationApp {
     pub agent: Agent,
     /// What the folder contributes to each request; opens and closes files.
     pub context: Arc<WorkspaceContext>,
+    /// The panels of the conversation.
+    pub panels: Arc<ConversationPanels>,
     /// The settings of the user and of the folder's project.
     pub settings: Arc<Settings>,
     /// The folder that the conversation works in, canonical.
@@ -105,10 +108,12 @@ impl ConversationApp {
     /// and journal. A fork keeps the files that are open now.
     pub(crate) async fn switch_conversation(&self, conversation: Conversation, how: SessionSwitchKind) {
         let (pinned, session) = (restore_pinned(&conversation), conversation.session.clone());
+        let panels = restore_panels(&conversation);
         let is_fork = matches!(how, SessionSwitchKind::Fork { .. });
         self.agent.switch_session(conversation, how).await;
         if !is_fork {
             self.context.switch_to(pinned.clone());
+            self.panels.switch_to(panels);
         }
         *self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner) = pinned;
         self.tool_set.switch_to(&session);
@@ -127,6 +132,8 @@ impl ConversationApp {
             // A session that cannot be written reports it with the next message.
             let _ = self.agent.store_extension_state(PINNED_ENTRY, data).await;
         }
+        // As above.
+        let _ = self.panels.store(&self.agent).await;
         self.connection.save_learned();
     }
 }

@@ -43,6 +43,7 @@ mod clock; // now: where the clock enters
 mod command_sandbox; // how the commands of the model are restricted
 pub mod commit; // commit messages for staged changes
 mod conversation_app; // ConversationApp: what a face works with
+mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
 mod error_text; // error_text: an error with its causes, in one line
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
@@ -69,6 +70,7 @@ pub mod workspace_context; // WorkspaceContext: what the folder contributes to e
 
 pub use actions::{ActionError, ResumedConversation};
 pub use conversation_app::{Attachments, ConversationApp, is_command};
+pub use conversation_panels::ConversationPanels;
 pub use error_text::error_text;
 pub use notice::{DiscardNotices, IndexProgress, Notice, NoticeSink};
 pub use open::{FaceHooks, OpenError};

@@ -18,6 +18,7 @@ use crate::audit_log::AuditLog;
 use crate::clock::now;
 use crate::command_sandbox::hidden_files;
 use crate::conversation_app::{ConversationApp, restore_pinned};
+use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
@@ -155,14 +156,28 @@ impl ConversationApp {
             notices.clone(),
         );
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
-        let context = Arc::new(WorkspaceContext::new(reader, map_tokens, pinned.clone()));
+        let layout = resolve_layout(&options.target, &settings, conversation.layout.as_deref())?;
+        let secrets = secret_settings(&settings, &folder);
+        let sources = PanelSources {
+            settings: &settings,
+            layout,
+            scope: &scope,
+            tools: &tool_set.tools,
+            expansions: &expansions,
+            secrets: &secrets.known,
+            auto_continue: options.auto_continue,
+        };
+        let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
+        let context =
+            WorkspaceContext::new(reader, map_tokens, pinned.clone(), panels.registry.clone(), layout);
+        let context = Arc::new(context);
+        panels.register_tools(&tool_set.tools, context.clone());
         let connection = Arc::new(ProviderConnection::new(
             settings.clone(),
             options.access,
             state.refusals(),
             notices.clone(),
         ));
-        let secrets = secret_settings(&settings, &folder);
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
         let approver = approver(options, face, &settings, &scope, &tool_set, log.clone())?;
@@ -180,7 +195,7 @@ impl ConversationApp {
             shell: Some(tool_set.shell.clone()),
             scope: scope.clone(),
             expansions,
-            layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
+            layout,
             keep: resolve_keep(&options.target, &settings),
             cache_lifetime: resolve_lifetime(&options.target, &settings),
             thinking,
@@ -191,11 +206,13 @@ impl ConversationApp {
         let agent = Agent::new(setup, conversation);
         tool_set.follow(&agent);
         log.follow(&agent);
+        panels.follow(&agent);
         let images = options.images.iter().map(|path| read_named_image(&scope, path));
         let images = images.collect::<Result<Vec<Image>, _>>()?;
         Ok(ConversationApp {
             agent,
             context,
+            panels,
             settings,
             folder,
             scope,

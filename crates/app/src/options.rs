@@ -60,6 +60,8 @@ pub struct OpenOptions {
     pub sandbox: Option<SandboxMode>,
     /// The program that enters the sandbox before it runs a command; without one, there is none.
     pub sandbox_launcher: Option<SandboxLauncher>,
+    /// Whether the agent goes on by itself while work remains; replaces the setting.
+    pub auto_continue: Option<bool>,
     /// Names of the face's commands, which skills and templates cannot use.
     pub reserved_names: Vec<&'static str>,
 }
@@ -80,6 +82,7 @@ impl OpenOptions {
             symbol_map: true,
             sandbox: None,
             sandbox_launcher: None,
+            auto_continue: None,
             reserved_names: Vec::new(),
         }
     }

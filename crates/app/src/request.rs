@@ -24,6 +24,7 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::conversation_app::restore_pinned;
+use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
 use crate::gather::{
     FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image, read_snapshot_file,
 };
@@ -147,7 +148,23 @@ pub async fn assemble(
     let reader = FolderReader::new(scope.clone(), git, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let pinned = restore_pinned(&conversation);
-    let context = Arc::new(WorkspaceContext::new(reader, map_tokens, pinned));
+    let layout = resolve_layout(&options.target, settings, conversation.layout.as_deref())?;
+    let secrets = secret_settings(settings, &options.folder);
+    let sources = PanelSources {
+        settings,
+        layout,
+        scope: &scope,
+        tools: &tools,
+        expansions: &expansions,
+        secrets: &secrets.known,
+        auto_continue: None,
+    };
+    let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
+    let context = WorkspaceContext::new(reader, map_tokens, pinned, panels.registry.clone(), layout);
+    let context = Arc::new(context);
+    if options.tools {
+        panels.register_tools(&tools, context.clone());
+    }
     let input = open_input(options, &context, &scope, &**notices)?;
     let connection = connection(options, settings, &state, notices);
     let setup = Setup {
@@ -161,11 +178,11 @@ pub async fn assemble(
         shell: None,
         scope,
         expansions,
-        layout: resolve_layout(&options.target, settings, conversation.layout.as_deref())?,
+        layout,
         keep: resolve_keep(&options.target, settings),
         cache_lifetime: resolve_lifetime(&options.target, settings),
         thinking,
-        secrets: secret_settings(settings, &options.folder),
+        secrets,
         settings: agent_settings(settings),
         target,
     };

@@ -23,7 +23,8 @@ use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
-    Config, LimitsConfig, NetworkSetting, ProviderConfig, RetryConfig, SandboxMode, UnknownSandboxMode,
+    Config, LimitsConfig, NetworkSetting, PanelKind, ProviderConfig, RetryConfig, SandboxMode, SpineConfig,
+    UnknownSandboxMode,
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
@@ -213,6 +214,8 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     // The stricter mode counts (`Config::merged_with`).
     project.network = project.network.take().filter(|network| *network == NetworkSetting::Switch(false));
     project.limits = LimitsConfig::default();
+    // What goes on by itself costs the user's money.
+    project.spine = SpineConfig::default();
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

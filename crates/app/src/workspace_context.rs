@@ -2,13 +2,18 @@
 //! list, its symbol map, and the files that the user opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveReason, ObserveRequest, session_ledger};
 use hardpan_context::{
-    FoldDescriptionEntry, PromptEntry, RepositoryView, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry,
+    FoldDescriptionEntry, LayoutName, PromptEntry, RepositoryView, Snapshot, SnapshotFile, SymbolsEntry,
+    SystemEntry,
 };
-use hardpan_prompt::{Text, Volatility};
+use hardpan_panels::{ActionError, OpenFiles, PanelRegistry, RefreshContext};
+use hardpan_prompt::{ItemKind, Text, Volatility};
+use hardpan_tools::Scope;
+use hardpan_workspace::display_path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -30,6 +35,11 @@ pub struct WorkspaceContext {
     system: Mutex<Option<SystemEntry>>,
     /// The repository as this run's first request saw it.
     last_description: Mutex<Option<RepositoryDescription>>,
+    panels: Arc<PanelRegistry>,
+    /// Whether requests show the ids of open files, which must stay then.
+    shows_ids: bool,
+    /// Whether the model opened or closed a file since the last observation.
+    is_outdated: AtomicBool,
 }
 
 /// What a request shows of the repository unasked.
@@ -68,14 +78,24 @@ pub struct PinnedContext {
 }
 
 impl WorkspaceContext {
-    /// What `reader` finds, with the pinned context of an earlier run.
-    pub fn new(reader: FolderReader, map_tokens: Option<usize>, pinned: PinnedContext) -> Self {
+    /// What `reader` finds and `panels` show, with the pinned context of an earlier run.
+    pub fn new(
+        reader: FolderReader,
+        map_tokens: Option<usize>,
+        pinned: PinnedContext,
+        panels: Arc<PanelRegistry>,
+        layout: LayoutName,
+    ) -> Self {
+        let shows_ids = !panels.is_empty() || layout.layout().is_about_panels();
         WorkspaceContext {
             reader,
             map_tokens,
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
             last_description: Mutex::default(),
+            panels,
+            shows_ids,
+            is_outdated: AtomicBool::new(false),
         }
     }
 
@@ -189,6 +209,21 @@ impl ContextSource for WorkspaceContext {
         session_ledger::day_of(now, &TimeZone::system())
     }
 
+    fn add_panels(&self, snapshot: &mut Snapshot) {
+        let panels = self.panels.items(snapshot.now);
+        // A panel stands in the place of what the layouts show by themselves under its id.
+        for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::Tree) {
+            if panels.iter().any(|panel| panel.id == item.id) {
+                item.id = item.key.clone();
+            }
+        }
+        snapshot.items.extend(panels);
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Ordering::Acquire)
+    }
+
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         let mut file = self.reader.read(request.now);
         let keeps = request.reason != ObserveReason::Preview;
@@ -198,9 +233,18 @@ impl ContextSource for WorkspaceContext {
         if keeps {
             *self.lock_system() = Some(file.system.clone());
         }
+        // Before anything is read: what is opened from here on needs another look.
+        self.is_outdated.store(false, Ordering::Release);
+        self.panels.refresh(&RefreshContext { scope: self.reader.scope(), now: request.now });
         let pinned = self.pinned_context();
         for path in &pinned.files {
             self.reader.add_named_file(&mut file, path);
+        }
+        for path in self.panels.open_files() {
+            self.reader.add_known_file(&mut file, Path::new(&*path));
+        }
+        for entry in file.files.iter_mut().filter(|_| self.shows_ids) {
+            entry.id = Some(self.panels.assign_id(&format!("file:{}", entry.path)));
         }
         for (path, changed) in &request.known_files {
             let before = file.files.len();
@@ -223,5 +267,32 @@ impl ContextSource for WorkspaceContext {
             None => self.describe_repository(&mut file, request),
         }
         Ok(file.into_snapshot(SOURCE_NAME)?)
+    }
+}
+
+impl OpenFiles for WorkspaceContext {
+    fn open(&self, path: &str, scope: &Scope) -> Result<(String, Arc<str>), ActionError> {
+        let place = scope.resolve_for_read(path).map_err(ActionError::failed)?;
+        // Read from the descriptor, as every later request does.
+        let opened = scope.guard().open(&place).map_err(|reason| reason.for_path(&place));
+        opened.map_err(ActionError::failed)?;
+        let shown = display_path(&scope.root, &place);
+        let id = self.panels.open_file(&shown);
+        self.is_outdated.store(true, Ordering::Release);
+        Ok((shown, id))
+    }
+
+    fn close(&self, path: &str, scope: &Scope) -> bool {
+        let shown = |path: &Path| display_path(&scope.root, &scope.folder.join(path));
+        let named = shown(Path::new(path));
+        let user_files = self.pinned_context().files;
+        let mut closed = self.panels.close_file(path) | self.panels.close_file(&named);
+        for open in user_files.iter().filter(|open| [path, &named].contains(&&*shown(open))) {
+            closed |= WorkspaceContext::close(self, open);
+        }
+        if closed {
+            self.is_outdated.store(true, Ordering::Release);
+        }
+        closed
     }
 }

@@ -287,3 +287,6 @@ async fn a_large_map_takes_in_new_files_and_closes_deleted_ones() {
         app.agent.shutdown().await.unwrap();
     }
 }
+
+#[path = "embedding/panels.rs"]
+mod panels;

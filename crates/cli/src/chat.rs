@@ -9,6 +9,7 @@ mod editor; // LineEditor: the line that the user types
 mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
 mod keys; // KeyDecoder: from the bytes of a terminal to keys
 mod one_shot; // `hardpan -p`: one prompt, its answer, exit
+mod panels; // /panels and /close
 mod price; // /price and /why
 mod prompt_input; // PromptInput: the prompt of `hardpan -p`, from flags and standard input
 mod repl; // the interactive session

@@ -144,6 +144,12 @@ pub trait Layout: StateStorage + Send + Sync {
         self.arrange(input)
     }
 
+    /// Whether the layout is made for panels, so that a conversation has all of them unless the settings
+    /// say otherwise.
+    fn is_about_panels(&self) -> bool {
+        false
+    }
+
     /// The name of the tool that the layout declares and fills in by itself, if it has one. No other
     /// tool can have it.
     fn own_tool(&self) -> Option<&'static str> {

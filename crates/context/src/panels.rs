@@ -117,6 +117,10 @@ impl Layout for Panels {
         Arrangement { prompt, layout_state, measured: Some(measured), fold: None }
     }
 
+    fn is_about_panels(&self) -> bool {
+        true
+    }
+
     fn own_tool(&self) -> Option<&'static str> {
         Some(PANEL_TOOL)
     }

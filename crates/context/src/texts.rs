@@ -107,7 +107,7 @@ phrases! {
         files_l0, files_l1, files_l2, files_l3, files_active, file, ok, url_ok,
     }
     agent: AgentPhrases {
-        skipped, blocked, aborted, not_started, unknown_tool, tool_off, layout_tool, denied, looping, tool_broke,
+        skipped, blocked, aborted, not_started, unknown_tool, tool_off, tool_suspended, layout_tool, denied, looping, tool_broke,
         summary_instructions, branch_request, files_read, files_changed, undone,
         edit_blocks, edit_blocks_failed, edit_blocks_cut, edit_block_opened, edit_block_unseen,
     }

@@ -24,18 +24,30 @@
 //! [`PanelTool`] lets the model use all of them through one small tool.
 
 mod ids; // PanelIds: ids that stay for the life of a conversation
+mod library; // Library: agents, skills and commands; SkillPanel: a skill that is loaded
 mod logs; // Logs: what happened, with times
+mod memories; // Memories: plain files for later conversations
 mod paging; // pages of content that is too long to be shown at once
 mod panel; // Panel: what a kind of panel implements
 mod panel_tool; // PanelTool: the one tool for all panels
 mod registry; // PanelRegistry: the panels of a conversation
 mod scratchpad; // Scratchpad: named cells of text
+mod spine; // Spine: notifications, and going on while work remains
+mod statistics; // Statistics: what the conversation has used
 mod todo; // Todo: what is left to do
+mod tool_panel; // ToolPanel: which tools are on and off
+mod tree; // Tree: the project's files, filtered and described
 
 pub use ids::{FIRST_FREE_NUMBER, PanelIds};
+pub use library::{Library, LibraryEntry, LibraryKind, SkillPanel};
 pub use logs::Logs;
+pub use memories::{MEMORY_FOLDER, Memories};
 pub use panel::{ActionCall, ActionError, Panel, PanelAction, RefreshContext, RefreshStrategy, Revision};
 pub use panel_tool::{OpenFiles, PanelTool};
 pub use registry::{PanelListing, PanelOpener, PanelRegistry, SavedPanels};
 pub use scratchpad::Scratchpad;
+pub use spine::{GuardRail, NotificationKind, RunSummary, Spine, SpineDecision, SpineLimits};
+pub use statistics::{Statistics, StatisticsFigures};
 pub use todo::Todo;
+pub use tool_panel::ToolPanel;
+pub use tree::Tree;

@@ -27,6 +27,8 @@ pub struct PanelRegistry(Mutex<Contents>);
 struct Contents {
     entries: Vec<Entry>,
     ids: PanelIds,
+    /// The files that the model opened, in order: paths relative to the root of the workspace.
+    files: Vec<Arc<str>>,
     openers: BTreeMap<Box<str>, PanelOpener>,
     /// What is stored for panels that are not there now: a kind that is switched off keeps its state.
     absent: BTreeMap<Arc<str>, SavedPanel>,
@@ -58,6 +60,9 @@ pub struct SavedPanels {
     /// The ids of panels and of open files, by key.
     #[serde(skip_serializing_if = "PanelIds::is_empty")]
     pub ids: PanelIds,
+    /// The files that the model opened, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<Arc<str>>,
     /// The panels by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     panels: BTreeMap<Arc<str>, SavedPanel>,
@@ -84,6 +89,15 @@ fn is_first_page(page: &usize) -> bool {
 
 fn is_zero(number: &i64) -> bool {
     *number == 0
+}
+
+impl SavedPanels {
+    /// Without the panels that would be opened again: for a conversation that somebody else may have
+    /// written, which must start nothing.
+    pub fn without_opened_panels(mut self) -> Self {
+        self.panels.retain(|key, _| !key.contains(':'));
+        self
+    }
 }
 
 /// A panel, as faces list it.
@@ -232,6 +246,28 @@ impl PanelRegistry {
         self.lock().ids.key_of(id).cloned()
     }
 
+    /// Keeps a file in view, named relative to the root of the workspace. Returns its id.
+    pub fn open_file(&self, path: &str) -> Arc<str> {
+        let mut contents = self.lock();
+        if !contents.files.iter().any(|open| **open == *path) {
+            contents.files.push(path.into());
+        }
+        contents.ids.assign(&format!("file:{path}"))
+    }
+
+    /// Takes a file out of view. False if the model has not opened it.
+    pub fn close_file(&self, path: &str) -> bool {
+        let mut contents = self.lock();
+        let before = contents.files.len();
+        contents.files.retain(|open| **open != *path);
+        contents.files.len() < before
+    }
+
+    /// The files that the model opened, in order.
+    pub fn open_files(&self) -> Vec<Arc<str>> {
+        self.lock().files.clone()
+    }
+
     /// The panel with a key.
     pub fn get(&self, key: &str) -> Option<Arc<dyn Panel>> {
         let contents = self.lock();
@@ -367,15 +403,15 @@ impl PanelRegistry {
                 panels.insert(entry.panel.key().into(), saved);
             }
         }
-        SavedPanels { ids: contents.ids.clone(), panels }
+        SavedPanels { ids: contents.ids.clone(), files: contents.files.clone(), panels }
     }
 
     /// Takes over what a session stored. Panels of the conversation before are closed.
     pub fn restore(&self, saved: SavedPanels) {
         let closed: Vec<Entry> = {
             let mut contents = self.lock();
-            let SavedPanels { ids, panels } = saved;
-            (contents.ids, contents.absent) = (ids, panels);
+            let SavedPanels { ids, files, panels } = saved;
+            (contents.ids, contents.files, contents.absent) = (ids, files, panels);
             let (fixed, closed): (Vec<Entry>, Vec<Entry>) = std::mem::take(&mut contents.entries)
                 .into_iter()
                 .partition(|entry| entry.panel.fixed_id().is_some());

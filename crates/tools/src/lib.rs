@@ -51,6 +51,7 @@ mod grep; // the tool grep: lines that match
 mod journal; // Journal: changes of files, so that they can be undone
 mod limits; // how long an answer may be
 mod ls; // the tool ls: the names in one folder
+mod plain_file; // write_below, remove_below: whole files that Hardpan keeps in a project
 mod read; // the tool read: a text file, page by page, or an image
 mod recall; // the tool recall: an earlier result, exactly
 mod registry; // ToolRegistry: the tools of an agent, from several sources
@@ -74,6 +75,7 @@ pub use find::Find;
 pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};
 pub use ls::Ls;
+pub use plain_file::{PlainFileError, remove_below, write_below};
 pub use read::Read;
 pub use recall::{ArchiveError, ArchivedContent, MessageArchive, Recall};
 pub use registry::{

@@ -48,6 +48,10 @@ pub struct ToolRegistry(Arc<Mutex<Contents>>);
 struct Contents {
     places: Vec<Place>,
     switched_off: BTreeSet<Arc<str>>,
+    /// Declared, but calls are refused.
+    suspended: BTreeSet<Arc<str>>,
+    /// Counts the changes.
+    version: u64,
 }
 
 impl Default for ToolRegistry {
@@ -60,7 +64,8 @@ impl Default for ToolRegistry {
             occupant: Occupant::FilledByLayout,
         };
         let (places, switched_off) = (own_tools.map(place).collect(), BTreeSet::new());
-        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off })))
+        let (suspended, version) = (BTreeSet::new(), 0);
+        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off, suspended, version })))
     }
 }
 
@@ -149,6 +154,8 @@ pub enum ToolUnavailable {
     Unknown,
     /// The tool is switched off.
     SwitchedOff,
+    /// The tool is declared, but the model has switched it off for itself.
+    Suspended,
     /// Its source took the tool away.
     Removed,
     /// A layout fills this tool in; it is never called.
@@ -175,6 +182,7 @@ impl ToolRegistry {
             return Err(RegisterToolError::InvalidName { name });
         }
         let mut contents = self.lock();
+        contents.version += 1;
         let occupant = Occupant::Tool(tool);
         match contents.places.iter_mut().find(|place| place.name == name) {
             Some(place) if place.is_taken_for(source) => {
@@ -203,6 +211,7 @@ impl ToolRegistry {
 
     fn remove_where(&self, is_meant: impl Fn(&Place) -> bool) -> usize {
         let mut contents = self.lock();
+        contents.version += 1;
         let tools = contents.places.iter_mut().filter(|place| matches!(place.occupant, Occupant::Tool(_)));
         tools.filter(|place| is_meant(place)).map(|place| place.occupant = Occupant::Nothing).count()
     }
@@ -210,15 +219,38 @@ impl ToolRegistry {
     /// Switches a tool on or off from the next request on. Returns whether that changed anything.
     pub fn switch(&self, name: &str, state: ToolState) -> Result<bool, UnknownTool> {
         let mut contents = self.lock();
-        let named = contents.tools().find(|(place, _)| &*place.name == name);
-        let Some(name) = named.map(|(place, _)| place.name.clone()) else {
-            let known = contents.tools().map(|(place, _)| place.name.clone()).collect();
-            return Err(UnknownTool { name: name.to_owned(), known });
-        };
+        let name = contents.known_name(name)?;
+        contents.version += 1;
         Ok(match state {
             ToolState::On => contents.switched_off.remove(&name),
             ToolState::Off => contents.switched_off.insert(name),
         })
+    }
+
+    /// Refuses the calls of a tool that stays declared, or takes them again: unlike a switch, this
+    /// leaves the cached beginning of requests as it is. Returns whether that changed anything.
+    pub fn suspend(&self, name: &str, suspended: bool) -> Result<bool, UnknownTool> {
+        let mut contents = self.lock();
+        let name = contents.known_name(name)?;
+        contents.version += 1;
+        Ok(if suspended { contents.suspended.insert(name) } else { contents.suspended.remove(&name) })
+    }
+
+    /// The names of the tools whose calls are refused although they are declared.
+    pub fn suspended(&self) -> BTreeSet<Arc<str>> {
+        self.lock().suspended.clone()
+    }
+
+    /// Suspends exactly these names, as a stored conversation had them.
+    pub fn restore_suspended(&self, names: BTreeSet<Arc<str>>) {
+        let mut contents = self.lock();
+        contents.version += 1;
+        contents.suspended = names;
+    }
+
+    /// A number that is another one after every change.
+    pub fn version(&self) -> u64 {
+        self.lock().version
     }
 
     /// The names that are switched off, whether or not they have a tool now.
@@ -229,7 +261,9 @@ impl ToolRegistry {
     /// Switches exactly these names off, as a stored conversation had them. A tool that is
     /// registered later under one of them starts switched off.
     pub fn restore_switched_off(&self, names: BTreeSet<Arc<str>>) {
-        self.lock().switched_off = names;
+        let mut contents = self.lock();
+        contents.version += 1;
+        contents.switched_off = names;
     }
 
     /// All registered tools, on or off, in their order.
@@ -265,6 +299,7 @@ impl ToolRegistry {
             Occupant::FilledByLayout => Err(ToolUnavailable::FilledByLayout),
             Occupant::Nothing => Err(ToolUnavailable::Removed),
             Occupant::Tool(_) if contents.state(name) == ToolState::Off => Err(ToolUnavailable::SwitchedOff),
+            Occupant::Tool(_) if contents.suspended.contains(name) => Err(ToolUnavailable::Suspended),
             Occupant::Tool(tool) => Ok(tool.clone()),
         }
     }
@@ -287,6 +322,15 @@ impl Contents {
         self.places.iter().filter_map(|place| match &place.occupant {
             Occupant::Tool(tool) => Some((place, tool)),
             Occupant::FilledByLayout | Occupant::Nothing => None,
+        })
+    }
+
+    /// The name as registered; an error that lists the tools if there is none.
+    fn known_name(&self, name: &str) -> Result<Arc<str>, UnknownTool> {
+        let named = self.tools().find(|(place, _)| &*place.name == name);
+        named.map(|(place, _)| place.name.clone()).ok_or_else(|| UnknownTool {
+            name: name.to_owned(),
+            known: self.tools().map(|(place, _)| place.name.clone()).collect(),
         })
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
 use hardpan_context::{KeepLevel, LifetimeSetting};
+use hardpan_panels::SpineLimits;
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
@@ -66,6 +67,10 @@ pub struct Config {
     pub follow_up: Option<QueueMode>,
     /// Whether read-only tool calls of one answer run in parallel.
     pub parallel_reads: Option<bool>,
+    /// Which panels conversations have; by default all in the layout `panels`, none in others.
+    pub panels: Option<Vec<PanelKind>>,
+    /// Whether and how far the agent goes on by itself while work remains.
+    pub spine: SpineConfig,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -80,6 +85,79 @@ fn deserialize_fraction<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Re
         return Err(serde::de::Error::custom(why));
     }
     Ok(Some(share))
+}
+
+/// A kind of panel, as `panels` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PanelKind {
+    /// P1: what is left to do.
+    Todo,
+    /// P2: skills and commands.
+    Library,
+    /// P3: what the conversation has used.
+    Statistics,
+    /// P4: which tools are on and off.
+    Tools,
+    /// P5: files, filtered and described.
+    Tree,
+    /// P6: what later conversations should know.
+    Memories,
+    /// P7: notifications, and going on by itself.
+    Spine,
+    /// P8: what happened.
+    Logs,
+    /// P9: named cells of text.
+    Scratchpad,
+}
+
+impl PanelKind {
+    /// All kinds, by their ids.
+    pub const ALL: [PanelKind; 9] = [
+        PanelKind::Todo,
+        PanelKind::Library,
+        PanelKind::Statistics,
+        PanelKind::Tools,
+        PanelKind::Tree,
+        PanelKind::Memories,
+        PanelKind::Spine,
+        PanelKind::Logs,
+        PanelKind::Scratchpad,
+    ];
+}
+
+/// `[spine]`: whether the agent goes on by itself while work remains, and how far: counted from your
+/// last message on.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpineConfig {
+    /// Whether it does. Default: false.
+    pub auto_continue: Option<bool>,
+    /// Turns.
+    pub turns: Option<u32>,
+    /// Tokens that the model writes.
+    pub output_tokens: Option<u64>,
+    /// Minutes.
+    pub minutes: Option<u32>,
+    /// Dollars.
+    pub dollars: Option<f64>,
+    /// Failures in a row.
+    pub errors: Option<u32>,
+}
+
+impl SpineConfig {
+    /// These limits, with defaults for those that are not set.
+    pub fn limits(&self) -> SpineLimits {
+        let default = SpineLimits::default();
+        SpineLimits {
+            auto_continue: self.auto_continue.unwrap_or(default.auto_continue),
+            turns: self.turns.unwrap_or(default.turns),
+            output_tokens: self.output_tokens.unwrap_or(default.output_tokens),
+            minutes: self.minutes.unwrap_or(default.minutes),
+            dollars: self.dollars.unwrap_or(default.dollars),
+            errors: self.errors.unwrap_or(default.errors),
+        }
+    }
 }
 
 /// Whether commands run in a sandbox; each is stricter than the one before.
@@ -267,6 +345,15 @@ impl Config {
             steering: above.steering.or(below.steering),
             follow_up: above.follow_up.or(below.follow_up),
             parallel_reads: above.parallel_reads.or(below.parallel_reads),
+            panels: above.panels.or(below.panels),
+            spine: SpineConfig {
+                auto_continue: above.spine.auto_continue.or(below.spine.auto_continue),
+                turns: above.spine.turns.or(below.spine.turns),
+                output_tokens: above.spine.output_tokens.or(below.spine.output_tokens),
+                minutes: above.spine.minutes.or(below.spine.minutes),
+                dollars: above.spine.dollars.or(below.spine.dollars),
+                errors: above.spine.errors.or(below.spine.errors),
+            },
             providers: below.providers.into_iter().chain(above.providers).collect(),
             retry: RetryConfig {
                 tries: above.retry.tries.or(below.retry.tries),

@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 /// The folders of a project that steer Hardpan, relative to its root.
 const FOLDERS: [&str; 2] = [".hardpan", ".agents/skills"];
 
+/// What lies below them and steers nothing: memories are texts, as the project's other files are.
+const TEXTS: &str = hardpan_panels::MEMORY_FOLDER;
+
 /// Limits of what can be trusted: more than any project's settings and skills, little enough to be
 /// read at every start.
 const MAX_FILES: usize = 2_000;
@@ -111,6 +114,9 @@ struct ProjectReader {
 impl ProjectReader {
     /// Adds a file, or everything below a folder. What does not exist is no fault.
     fn add(&mut self, path: &Path, depth: usize) -> Result<(), Fault> {
+        if path == Path::new(TEXTS) {
+            return Ok(());
+        }
         let place = self.real_root.join(path);
         match self.guard.open(&place) {
             Ok(file) => self.add_content(path, &place, file),

@@ -59,6 +59,9 @@ pub struct ConversationArgs {
     /// config.toml, else on]
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<SandboxMode>,
+    /// Go on by itself while todos are left, within the limits of `[spine]` in config.toml
+    #[arg(long)]
+    pub auto_continue: bool,
     /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,
@@ -81,6 +84,7 @@ impl ConversationArgs {
             sandbox: self.sandbox,
             // The sandbox is entered by this program, called again.
             sandbox_launcher: SandboxLauncher::installed(),
+            auto_continue: self.auto_continue.then_some(true),
             reserved_names: commands::names(),
             ..OpenOptions::new(working_folder(args.dir.as_deref())?)
         })

@@ -30,6 +30,8 @@ pub enum SlashCommandError {
     CurrentConversation,
     #[error("{name} is not open; /open lists the open files")]
     NotOpen { name: String },
+    #[error(transparent)]
+    Panel(#[from] hardpan_panels::ActionError),
     #[error("{name}: {error}")]
     NotOpened {
         name: String,

@@ -1,13 +1,11 @@
 //! The slash commands: [`register_commands`] gives them to the agent.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::{Agent, BranchExit, Command};
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
-use hardpan_app::settings::expand_home;
 use hardpan_economy::PlannedAction;
 use hardpan_models::{ThinkingRequest, did_you_mean};
 use hardpan_prompt::{MessageBody, MessagePart};
@@ -15,12 +13,12 @@ use hardpan_session::Record;
 use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
 use super::command_error::SlashCommandError;
-use super::{display, price};
+use super::{display, panels, price};
 use crate::output::{Align, Table, cut, thousands};
 use crate::views;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 26] = [
+const COMMANDS: [(&str, &str); 27] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("model", "show the model, or switch to another: /model NAME"),
@@ -39,7 +37,8 @@ const COMMANDS: [(&str, &str); 26] = [
     ),
     ("cache", "show when the provider's cache expires"),
     ("open", "add a file to the context: /open PATH; /open lists them"),
-    ("close", "remove a file from the context: /close PATH"),
+    ("close", "remove a file or a panel from the context: /close PATH or /close ID"),
+    ("panels", "list the panels; /panels ID shows one, /panels ID hide, show or PAGE changes its view"),
     ("queue", "list the messages that wait to be sent"),
     ("unqueue", "drop the messages that wait to be sent"),
     ("later", "send a message when the agent has finished: /later TEXT"),
@@ -142,13 +141,8 @@ async fn run(
         "why" => price::explain_last_request(agent),
         "price" => price::price(arguments, app, agent)?,
         "open" => open_file(arguments, app)?,
-        "close" => {
-            let cost = app.forecast_closing(Path::new(arguments)).map(|forecast| forecast.sentence);
-            if !app.context.close(&expand_home(arguments)) {
-                return Err(SlashCommandError::NotOpen { name: arguments.to_owned() });
-            }
-            with_price(&format!("{arguments} is closed."), cost)
-        }
+        "close" => panels::close(arguments, app)?,
+        "panels" => panels::run(arguments, app).await?,
         "queue" => queue(agent),
         "unqueue" => {
             let dropped = agent.clear_queue().await;
@@ -325,7 +319,7 @@ fn tool_table(agent: &Agent) -> String {
 }
 
 /// Appends what an action costs to the message about it.
-fn with_price(done: &str, cost: Option<String>) -> String {
+pub fn with_price(done: &str, cost: Option<String>) -> String {
     cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 

@@ -26,7 +26,10 @@ const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session ha
 /// Performs what the prompt asks for and prints the result.
 pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
-    let app = Arc::new(ConversationApp::open(&flags.conversation.options()?, &face)?);
+    let mut options = flags.conversation.options()?;
+    // A prompt has one answer unless asked otherwise, whatever the settings say.
+    options.auto_continue.get_or_insert(false);
+    let app = Arc::new(ConversationApp::open(&options, &face)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
     let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());
