@@ -104,7 +104,7 @@ phrases! {
     }
     tiers: TiersPhrases {
         repo_map, repo_map_continued, file_tree, file_list, url_context, url_separator,
-        files_l0, files_l1, files_l2, files_l3, files_active, file, ok, url_ok,
+        files_l0, files_l1, files_l2, files_l3, files_active, file, panels, panel, ok, url_ok,
     }
     agent: AgentPhrases {
         skipped, blocked, aborted, not_started, unknown_tool, tool_off, tool_suspended, layout_tool, denied, looping, tool_broke,

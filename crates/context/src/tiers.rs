@@ -171,9 +171,17 @@ impl Layout for Tiers {
 
 /// Whether this layout shows an item before the conversation.
 fn is_kept(item: &Item) -> bool {
-    let is_panel =
-        matches!(item.kind, ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool);
-    !is_panel && !is_conversation_placeholder(item)
+    let has_no_place = match item.kind {
+        ItemKind::Panel => !is_own_panel(item),
+        kind => matches!(kind, ItemKind::System | ItemKind::History | ItemKind::Tool),
+    };
+    !has_no_place && !is_conversation_placeholder(item)
+}
+
+/// Whether the item is a panel of the agent's own. Others, such as git's status, change too often for
+/// what this layout keeps in its place.
+fn is_own_panel(item: &Item) -> bool {
+    item.kind == ItemKind::Panel && item.key.starts_with("panel:")
 }
 
 /// Divides the items by where this request shows them, and moves the tracker's entries to the tiers that
@@ -259,6 +267,7 @@ struct ItemsByKind<'a> {
     files: Vec<&'a Item>,
     tree: Option<&'a Item>,
     pages: Vec<&'a Item>,
+    panels: Vec<&'a Item>,
     /// The keys of those whose body is no longer current.
     outdated: &'a BTreeSet<Arc<str>>,
 }
@@ -272,6 +281,7 @@ impl<'a> ItemsByKind<'a> {
             files: Vec::new(),
             tree: None,
             pages: Vec::new(),
+            panels: Vec::new(),
             outdated: &shown.outdated,
         };
         let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
@@ -298,6 +308,7 @@ impl<'a> ItemsByKind<'a> {
                 ItemKind::Page if items.pages.len() < MAX_PAGES => items.pages.push(item),
                 ItemKind::Page => leave(item, OmissionReason::TooManyPages { limit: MAX_PAGES }),
                 ItemKind::Legend | ItemKind::Tree => leave(item, OmissionReason::OneOfItsKind),
+                ItemKind::Panel if is_own_panel(item) => items.panels.push(item),
                 ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool => {
                     leave(item, OmissionReason::NoPanels);
                 }
@@ -368,7 +379,7 @@ impl<'a> ItemsByKind<'a> {
         }
     }
 
-    /// Adds the active tier: the tree, pages, and recently changed symbols and files, each as a
+    /// Adds the active tier: the tree, pages, panels, and recently changed symbols and files, each as a
     /// message with a reply.
     fn push_active_messages(&self, input: &LayoutInput<'_>, builder: &mut MessageBuilder) {
         let phrases = &input.texts.phrases.tiers;
@@ -381,6 +392,9 @@ impl<'a> ItemsByKind<'a> {
         }
         if !self.pages.is_empty() {
             pair(self.page_segments(input), &phrases.url_ok, ItemKind::Page);
+        }
+        if !self.panels.is_empty() {
+            pair(self.panel_segments(input), &phrases.ok, ItemKind::Panel);
         }
         let working = self.tier_segments(input, Tier::Active);
         if !working.is_empty() {
@@ -425,12 +439,30 @@ impl ItemsByKind<'_> {
         segments
     }
 
+    fn panel_segments(&self, input: &LayoutInput<'_>) -> Vec<Segment> {
+        let phrases = &input.texts.phrases.tiers;
+        let mut segments = vec![rule_segment(&phrases.panels, ItemKind::Panel, "panels header")];
+        for (index, panel) in self.panels.iter().enumerate() {
+            if index > 0 {
+                push_gap(&mut segments, ItemKind::Panel);
+            }
+            let parts = [&*panel.id, &*panel.title];
+            let text = input.render_cache.get_or_render("tiers panel", &parts, panel.body.hash(), || {
+                let values = [("id", parts[0]), ("name", parts[1]), ("content", &panel.body)];
+                fill_template(&phrases.panel, &values)
+            });
+            segments.push(Segment { text, origin: self.item_origin(panel) });
+        }
+        segments
+    }
+
     /// The same items, to be shown at the end of the last message.
     fn closing_segments(&self, input: &LayoutInput<'_>) -> Vec<Segment> {
         let legend: Vec<Segment> = self.legend.map(|legend| self.item_segment(legend)).into_iter().collect();
         let tree = self.tree.map_or_else(Vec::new, |tree| self.tree_segments(input, tree));
         let pages = if self.pages.is_empty() { Vec::new() } else { self.page_segments(input) };
-        join_parts([legend, tree, pages, self.tier_segments(input, Tier::Active)])
+        let panels = if self.panels.is_empty() { Vec::new() } else { self.panel_segments(input) };
+        join_parts([legend, tree, pages, panels, self.tier_segments(input, Tier::Active)])
     }
 
     /// What has changed within the run, for the end of the last message: a file or the tree as a diff, if
@@ -444,7 +476,7 @@ impl ItemsByKind<'_> {
         let mut whole = RunItems::default();
         let mut parts: Vec<Vec<Segment>> = Vec::new();
         for changed in changed {
-            let shown = self.files.iter().copied().chain(self.tree);
+            let shown = self.files.iter().chain(&self.panels).copied().chain(self.tree);
             let is_shown = shown.into_iter().any(|item| item.key == changed.item.key);
             match changed.diff_segment(input).filter(|_| is_shown) {
                 Some(diff) => parts.push(vec![diff]),
