@@ -77,6 +77,12 @@ impl Agent {
         Ok(saved.await?)
     }
 
+    /// What the conversation's branch had stored under `custom_type` when it was opened or gone back
+    /// to.
+    pub fn extension_state(&self, custom_type: &str) -> Option<serde_json::Value> {
+        lock(&self.inner.conversation).custom.get(custom_type).cloned()
+    }
+
     /// Stores an extension's own state in the session file. It is never sent to a model; the last
     /// value per `custom_type` is back in [`Conversation::custom`] after a resume.
     pub async fn store_extension_state(

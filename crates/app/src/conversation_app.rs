@@ -111,7 +111,9 @@ impl ConversationApp {
         let panels = restore_panels(&conversation);
         let is_fork = matches!(how, SessionSwitchKind::Fork { .. });
         self.agent.switch_session(conversation, how).await;
-        if !is_fork {
+        if is_fork {
+            self.panels.continue_in_fork(panels);
+        } else {
             self.context.switch_to(pinned.clone());
             self.panels.switch_to(panels);
         }

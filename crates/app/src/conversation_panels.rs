@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hardpan_agent::events::{AgentEnd, AgentStart, HandlerError, SessionStart, ToolExecutionEnd, TurnStart};
+use hardpan_agent::events::{
+    AgentEnd, AgentStart, HandlerError, SessionStart, SessionTree, ToolExecutionEnd, TurnStart,
+};
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{Agent, Conversation, Delivery, Input, InputSource, RunEnd};
 use hardpan_context::{FoundSecret, LayoutName, SecretScanner};
@@ -146,6 +148,15 @@ impl ConversationPanels {
                 Ok(())
             }
         });
+        // A branch has the panels that it had.
+        let panels = self.clone();
+        events.subscribe::<SessionTree, _>("hardpan", move |_, agent| {
+            let panels = panels.clone();
+            async move {
+                panels.switch_to(saved_panels(agent.extension_state(PANELS_ENTRY)));
+                Ok(())
+            }
+        });
         // Before the result of the call is stored: what the model was told to have changed is kept.
         let panels = self.clone();
         events.subscribe::<ToolExecutionEnd, _>("hardpan", move |_, agent| {
@@ -163,6 +174,11 @@ impl ConversationPanels {
     pub(crate) fn switch_to(&self, saved: SavedPanels) {
         self.registry.restore(saved.clone());
         *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = saved;
+    }
+
+    /// Goes on with the same panels in a copy of the conversation, which has stored these.
+    pub(crate) fn continue_in_fork(&self, stored: SavedPanels) {
+        *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = stored;
     }
 
     /// Stores the panels in the session, if they changed.
@@ -321,6 +337,9 @@ fn figures(event: &AgentEnd, agent: &Agent) -> StatisticsFigures {
 
 /// The panels that an earlier run of the conversation stored; none if there are none.
 pub(crate) fn restore_panels(conversation: &Conversation) -> SavedPanels {
-    let stored = conversation.custom.get(PANELS_ENTRY).cloned();
+    saved_panels(conversation.custom.get(PANELS_ENTRY).cloned())
+}
+
+fn saved_panels(stored: Option<serde_json::Value>) -> SavedPanels {
     stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default()
 }

@@ -27,6 +27,7 @@ const DOCUMENTS: &[Document] = documents![
     "skills-and-templates" at "docs/skills-and-templates.md",
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",
+    "panels" at "docs/panels.md",
     "map" at "docs/map.md",
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",

@@ -59,11 +59,6 @@ impl FolderReader {
         FolderReader { scope, git, settings, skills, index, notices }
     }
 
-    /// The files that may be read.
-    pub fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
     /// What the folder holds now: instructions and git status, without files.
     pub fn read(&self, now: Timestamp) -> SnapshotFile {
         let mut file = snapshot_of_folder(&self.scope, &self.settings, now);
