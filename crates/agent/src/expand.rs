@@ -24,6 +24,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod agent_definition; // AgentDefinition: another system prompt, with its tools and its model
 mod arguments; // splitting a call's arguments, and filling them into a template
 mod discover; // finding and reading skills and templates
 mod frontmatter; // the YAML at the top of a file
@@ -40,6 +41,7 @@ use std::sync::Arc;
 
 use hardpan_files::FileGuard;
 
+pub use agent_definition::{AgentDefinition, DEFAULT_AGENT};
 pub use problem::{ExpansionFault, ExpansionProblem};
 pub use skill::{Skill, within_element};
 pub use template::Template;
@@ -47,7 +49,7 @@ pub use template::Template;
 /// Prefix of a skill's name in a call: `/skill:name`.
 const SKILL_PREFIX: &str = "skill:";
 
-/// A folder that is searched for skills or templates.
+/// A folder that is searched for skills, templates or agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// Path of the folder; it need not exist.
@@ -65,6 +67,8 @@ pub enum FolderContents {
     Skills,
     /// One Markdown file per template.
     Templates,
+    /// One Markdown file per agent.
+    Agents,
 }
 
 /// Who put the files of a folder there.
@@ -106,20 +110,27 @@ impl Folder {
             user("skills", FolderContents::Skills),
             project(".hardpan/skills", FolderContents::Skills),
             project(".agents/skills", FolderContents::Skills),
+            project(".claude/skills", FolderContents::Skills),
             user("templates", FolderContents::Templates),
             project(".hardpan/templates", FolderContents::Templates),
+            user("agents", FolderContents::Agents),
+            project(".hardpan/agents", FolderContents::Agents),
+            project(".claude/agents", FolderContents::Agents),
         ];
         folders.into_iter().flatten().collect()
     }
 }
 
-/// Every skill and template that can be called, and what was skipped.
+/// Every skill, template and agent that can be called, and what was skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Expansions {
     /// The skills, sorted by name.
     pub skills: Vec<Skill>,
     /// The templates, sorted by name.
     pub templates: Vec<Template>,
+    /// The agents, sorted by name: the built-in ones, and those of files, which come before built-in
+    /// ones of the same name.
+    pub agents: Vec<AgentDefinition>,
     /// Files that were skipped, in the order they were found.
     pub problems: Vec<ExpansionProblem>,
 }

@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::frontmatter::{self, FrontMatterSplit, one_line};
 use super::{
-    ExpansionFault, ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner, Skill, Template,
-    read_file,
+    AgentDefinition, ExpansionFault, ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner,
+    Skill, Template, read_file,
 };
 
 /// The longest name of a skill, in characters.
@@ -24,19 +24,30 @@ const MAX_DERIVED_DESCRIPTION_CHARS: usize = 80;
 
 /// See [`Expansions::discover`].
 pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Expansions {
-    let mut search =
-        Search { guard, reserved, skills: BTreeMap::new(), templates: BTreeMap::new(), problems: Vec::new() };
+    let mut search = Search {
+        guard,
+        reserved,
+        skills: BTreeMap::new(),
+        templates: BTreeMap::new(),
+        agents: BTreeMap::new(),
+        problems: Vec::new(),
+    };
     for folder in folders {
         for path in search.entries(&folder.path) {
             match folder.contents {
                 FolderContents::Skills => search.add_skill(&path, &folder.owner),
                 FolderContents::Templates => search.add_template(&path, &folder.owner),
+                FolderContents::Agents => search.add_agent(&path, &folder.owner),
             }
         }
+    }
+    for agent in AgentDefinition::builtin() {
+        search.agents.entry(agent.name.clone()).or_insert(agent);
     }
     Expansions {
         skills: search.skills.into_values().collect(),
         templates: search.templates.into_values().collect(),
+        agents: search.agents.into_values().collect(),
         problems: search.problems,
     }
 }
@@ -46,6 +57,7 @@ struct Search<'a> {
     reserved: &'a [&'a str],
     skills: BTreeMap<String, Skill>,
     templates: BTreeMap<String, Template>,
+    agents: BTreeMap<String, AgentDefinition>,
     problems: Vec<ExpansionProblem>,
 }
 
@@ -102,6 +114,19 @@ impl Search<'_> {
             Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
                 Some(first) => self.report_duplicate(path, format!("the template {}", template.name), first),
                 None => drop(self.templates.insert(template.name.clone(), template)),
+            },
+            Err(fault) => self.report(path, fault),
+        }
+    }
+
+    fn add_agent(&mut self, path: &Path, owner: &FolderOwner) {
+        if (!is_markdown(path) || path.is_dir()) && !is_broken_link(path) {
+            return;
+        }
+        match read_agent(self.guard, path, owner) {
+            Ok(agent) => match self.agents.get(&agent.name).and_then(|first| first.path.clone()) {
+                Some(first) => self.report_duplicate(path, format!("the agent {}", agent.name), first),
+                None => drop(self.agents.insert(agent.name.clone(), agent)),
             },
             Err(fault) => self.report(path, fault),
         }
@@ -167,7 +192,16 @@ fn read_skill(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<Ski
     })
 }
 
-fn check_skill_name(name: &str) -> Result<(), ExpansionFault> {
+fn read_agent(
+    guard: &FileGuard,
+    path: &Path,
+    owner: &FolderOwner,
+) -> Result<AgentDefinition, ExpansionFault> {
+    let text = read_file::read_text(guard, path, owner)?;
+    AgentDefinition::parse(template_name(path)?, Some(path), &text)
+}
+
+pub(super) fn check_skill_name(name: &str) -> Result<(), ExpansionFault> {
     let fits = (1..=MAX_NAME_CHARS).contains(&name.chars().count());
     let is_allowed = |c: char| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit();
     if fits && name.chars().all(is_allowed) {

@@ -106,6 +106,9 @@ pub enum ExpansionFault {
         /// Name of the command, without the slash.
         name: String,
     },
+    /// An agent is named like the one that Hardpan has without any file.
+    #[error("`default` is Hardpan's own agent: take another name, or write prompts/system.md")]
+    DefaultAgent,
     /// Another file has the same name and comes first.
     #[error("{what} is already in {}, which is used: rename one of them", first.display())]
     Duplicate {

@@ -382,7 +382,7 @@ proptest! {
             body: body.clone(),
             listed: true,
         };
-        let known = Expansions { skills: vec![skill], templates: vec![template(body)], problems: vec![] };
+        let known = Expansions { skills: vec![skill], templates: vec![template(body)], agents: vec![], problems: vec![] };
         let plain = known.expand(&text);
         prop_assert!(plain.used.is_some() || plain.text == text);
         let rest = format!(" {text}");

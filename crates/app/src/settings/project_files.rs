@@ -12,7 +12,7 @@ use hardpan_workspace::{FileGuard, OpenFolder, RegularFile, UnreadableReason, fo
 use serde::{Deserialize, Serialize};
 
 /// The folders of a project that steer Hardpan, relative to its root.
-const FOLDERS: [&str; 2] = [".hardpan", ".agents/skills"];
+const FOLDERS: [&str; 4] = [".hardpan", ".agents/skills", ".claude/skills", ".claude/agents"];
 
 /// What lies below them and steers nothing: memories are texts, as the project's other files are.
 const TEXTS: &str = hardpan_panels::MEMORY_FOLDER;
