@@ -13,6 +13,7 @@ use hardpan_session::{Session, SessionError, SessionSummary};
 use hardpan_tools::{JournalError, UndoOutcome, UndoneFile};
 use hardpan_workspace as workspace;
 
+use crate::agents::UnknownAgent;
 use crate::conversation_app::ConversationApp;
 use crate::learned_state::LearnedState;
 use crate::open::{OpenError, resume_conversation, send_session_problems};
@@ -33,6 +34,9 @@ pub enum ActionError {
     /// The session file cannot be read.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// There is no such agent.
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
     /// There is no such model.
     #[error(transparent)]
     Target(#[from] TargetError),

@@ -10,8 +10,11 @@ use hardpan_prompt::Image;
 use hardpan_session::SessionStore;
 use hardpan_tools::Scope;
 
+use crate::actions::ActionError;
+use crate::agents::{find_agent, switch_tools};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
+use crate::notice::Notice;
 use crate::notice::NoticeSink;
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::ScratchFolder;
@@ -20,6 +23,7 @@ use crate::settings::Settings;
 use crate::target::TargetNotices;
 use crate::tool_set::ToolSet;
 use crate::workspace_context::{PinnedContext, WorkspaceContext};
+use hardpan_agent::expand::{AgentDefinition, DEFAULT_AGENT};
 
 /// The session entry that stores the [`PinnedContext`]. Sessions on disk have this name.
 pub(crate) const PINNED_ENTRY: &str = "hardpan.around";
@@ -107,7 +111,11 @@ impl ConversationApp {
     /// Switches to another conversation once the agent is idle, with that conversation's open files
     /// and journal. A fork keeps the files that are open now.
     pub(crate) async fn switch_conversation(&self, conversation: Conversation, how: SessionSwitchKind) {
-        let (pinned, session) = (restore_pinned(&conversation), conversation.session.clone());
+        let (mut pinned, session) = (restore_pinned(&conversation), conversation.session.clone());
+        if conversation.messages.is_empty() {
+            // A new conversation goes on with the agent of this one.
+            pinned.agent = self.context.pinned_context().agent;
+        }
         let panels = restore_panels(&conversation);
         let is_fork = matches!(how, SessionSwitchKind::Fork { .. });
         self.agent.switch_session(conversation, how).await;
@@ -115,10 +123,44 @@ impl ConversationApp {
             self.panels.continue_in_fork(panels);
         } else {
             self.context.switch_to(pinned.clone());
+            self.restore_agent(pinned.agent.as_deref());
             self.panels.switch_to(panels);
         }
         *self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner) = pinned;
         self.tool_set.switch_to(&session);
+    }
+
+    /// Goes on as the agent that a conversation had.
+    fn restore_agent(&self, name: Option<&str>) {
+        let found = name.map_or(Ok(None), |name| find_agent(self.agent.expansions(), name));
+        let found = found.unwrap_or_else(|unknown| {
+            self.notices.notice(Notice::AgentGone(unknown));
+            None
+        });
+        self.context.select_agent(found);
+    }
+
+    /// The agents that there are besides the default one.
+    pub fn agents(&self) -> &[AgentDefinition] {
+        &self.agent.expansions().agents
+    }
+
+    /// Name of the agent that works.
+    pub fn agent_name(&self) -> String {
+        self.context.pinned_context().agent.unwrap_or_else(|| DEFAULT_AGENT.to_owned())
+    }
+
+    /// Works as another agent from the next request on: with its text, its tools and its model. That
+    /// changes the system prompt, so nothing after it is read from the cache.
+    pub async fn switch_agent(&self, name: &str) -> Result<(), ActionError> {
+        let found = find_agent(self.agent.expansions(), name)?.cloned();
+        if let Some(model) = found.as_ref().and_then(|agent| agent.model.clone()) {
+            self.select_model(None, model).await?;
+        }
+        let before = find_agent(self.agent.expansions(), &self.agent_name()).ok().flatten();
+        switch_tools(self.agent.tools(), before, found.as_ref());
+        self.context.select_agent(found.as_ref());
+        Ok(())
     }
 
     /// Stores the open files and what was learned; called after each run.

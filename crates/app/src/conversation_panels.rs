@@ -318,7 +318,12 @@ fn library_entries(expansions: &Expansions) -> Vec<LibraryEntry> {
         name: format!("/{}", template.name),
         description: template.description.clone(),
     });
-    skills.chain(commands).collect()
+    let agents = expansions.agents.iter().map(|agent| LibraryEntry {
+        kind: LibraryKind::Agent,
+        name: agent.name.clone(),
+        description: agent.description.clone(),
+    });
+    agents.chain(skills).chain(commands).collect()
 }
 
 fn figures(event: &AgentEnd, agent: &Agent) -> StatisticsFigures {

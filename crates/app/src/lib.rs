@@ -37,6 +37,7 @@
 //! `examples/embed.rs` shows a whole program, with events and notices.
 
 mod actions; // switch conversations, change the model, undo, ask for prices
+pub mod agents; // which agent a conversation has
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
 pub mod audit_log; // AuditLog: what tools were allowed to do, by whom
 mod clock; // now: where the clock enters

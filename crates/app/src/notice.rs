@@ -13,6 +13,7 @@ use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
 use jiff::Timestamp;
 
+use crate::agents::UnknownAgent;
 use crate::commit::CommitNotice;
 use crate::error_text;
 use crate::mentions::MentionNote;
@@ -142,6 +143,8 @@ pub enum Notice {
     },
     /// A skill or a prompt template is skipped.
     ExpansionSkipped(ExpansionProblem),
+    /// The agent of the conversation is no longer there; the default one goes on.
+    AgentGone(UnknownAgent),
     /// A permission rule names no tool that exists.
     RuleWithoutEffect {
         /// The rule as written.
@@ -283,6 +286,7 @@ impl fmt::Display for Notice {
                 "this conversation used {provider}/{model}, and there is no provider {provider} any more; continuing with another model (choose one with --model)"
             ),
             Notice::ExpansionSkipped(problem) => problem.fmt(f),
+            Notice::AgentGone(unknown) => write!(f, "{unknown}; the default agent goes on"),
             Notice::RuleWithoutEffect { rule, tools } => {
                 write!(f, "the rule {rule} has no effect: the tools are {}", tools.join(", "))
             }

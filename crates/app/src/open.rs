@@ -13,6 +13,7 @@ use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 
+use crate::agents::{UnknownAgent, choose_agent, switch_tools, with_model_of};
 use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
 use crate::clock::now;
@@ -97,6 +98,9 @@ pub enum OpenError {
     /// The session cannot be continued or copied.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
+    /// There is no such agent.
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
     /// There is no such model or layout.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -130,8 +134,11 @@ impl ConversationApp {
         for problem in &expansions.problems {
             notices.notice(Notice::ExpansionSkipped(problem.clone()));
         }
+        let asked = &options.target;
+        let chosen_agent = choose_agent(&expansions, asked, &settings, &pinned, &conversation, &**notices)?;
+        let asked = with_model_of(asked, chosen_agent.as_ref(), &conversation);
         let state = LearnedState::load(&options.user_folders);
-        let target = choose_target(&options.target, &settings, &conversation, &state, &**notices)?;
+        let target = choose_target(&asked, &settings, &conversation, &state, &**notices)?;
         let index = workspace::LiveIndex::new(scope.guard(), &root, settings.user_folders.cache.as_deref());
         let programs = find_programs(&root, &settings);
         let sandbox_mode = options.sandbox.or(settings.config.sandbox).unwrap_or_default();
@@ -172,6 +179,8 @@ impl ConversationApp {
             WorkspaceContext::new(reader, map_tokens, pinned.clone(), panels.registry.clone(), layout);
         let context = Arc::new(context);
         panels.register_tools(&tool_set.tools, context.clone());
+        context.select_agent(chosen_agent.as_ref());
+        let is_asked = options.target.agent.is_some() || conversation.messages.is_empty();
         let connection = Arc::new(ProviderConnection::new(
             settings.clone(),
             options.access,
@@ -204,6 +213,9 @@ impl ConversationApp {
             target,
         };
         let agent = Agent::new(setup, conversation);
+        if is_asked {
+            switch_tools(agent.tools(), None, chosen_agent.as_ref());
+        }
         tool_set.follow(&agent);
         log.follow(&agent);
         panels.follow(&agent);

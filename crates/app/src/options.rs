@@ -27,6 +27,8 @@ pub struct TargetOptions {
     pub thinking: Option<ThinkingSetting>,
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
+    /// Name of the agent.
+    pub agent: Option<String>,
     /// How much of the conversation requests keep.
     pub keep: Option<KeepLevel>,
     /// For how long the provider is asked to keep what requests cache.

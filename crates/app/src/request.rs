@@ -22,6 +22,7 @@ use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 use jiff::Timestamp;
 
+use crate::agents::{UnknownAgent, choose_agent, switch_tools, with_model_of};
 use crate::clock::now;
 use crate::conversation_app::restore_pinned;
 use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
@@ -58,6 +59,9 @@ pub enum RequestError {
     /// The conversation that it goes on with cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// There is no such agent.
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
     /// There is no such model or layout.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -132,12 +136,16 @@ pub async fn assemble(
     let scope = workspace_scope(&root, &folder, settings);
     let conversation = look_at_conversation(options, &store(options, settings)?, &scope, &**notices)?;
     let state = LearnedState::load(&settings.user_folders);
-    let target = choose_target(&options.target, settings, &conversation, &state, &**notices)?;
+    let (expansions, pinned) =
+        (discover_expansions(&scope, settings, &options.reserved_names), restore_pinned(&conversation));
+    let asked = &options.target;
+    let chosen_agent = choose_agent(&expansions, asked, settings, &pinned, &conversation, &**notices)?;
+    let asked = with_model_of(asked, chosen_agent.as_ref(), &conversation);
+    let target = choose_target(&asked, settings, &conversation, &state, &**notices)?;
     let thinking = choose_thinking(&options.target, &conversation);
     target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
     let scope = with_outputs(scope, &artifacts.outputs);
-    let expansions = discover_expansions(&scope, settings, &options.reserved_names);
     let index = workspace::LiveIndex::new(scope.guard(), &root, settings.user_folders.cache.as_deref());
     let (tools, skills) = match options.tools {
         true => (shown_tools(settings, index.clone()), expansions.model_listing()),
@@ -147,7 +155,6 @@ pub async fn assemble(
     let git = git_for(&root, settings, find_programs(&root, settings), sandbox_mode, None);
     let reader = FolderReader::new(scope.clone(), git, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
-    let pinned = restore_pinned(&conversation);
     let layout = resolve_layout(&options.target, settings, conversation.layout.as_deref())?;
     let secrets = secret_settings(settings, &options.folder);
     let sources = PanelSources {
@@ -164,6 +171,10 @@ pub async fn assemble(
     let context = Arc::new(context);
     if options.tools {
         panels.register_tools(&tools, context.clone());
+    }
+    context.select_agent(chosen_agent.as_ref());
+    if conversation.messages.is_empty() || options.target.agent.is_some() {
+        switch_tools(&tools, None, chosen_agent.as_ref());
     }
     let input = open_input(options, &context, &scope, &**notices)?;
     let connection = connection(options, settings, &state, notices);

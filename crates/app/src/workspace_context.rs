@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hardpan_agent::expand::AgentDefinition;
 use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveReason, ObserveRequest, session_ledger};
 use hardpan_context::{
     FoldDescriptionEntry, LayoutName, PromptEntry, RepositoryView, Snapshot, SnapshotFile, SymbolsEntry,
@@ -33,6 +34,8 @@ pub struct WorkspaceContext {
     pinned: Mutex<PinnedContext>,
     /// The instructions as the first request of the conversation saw them.
     system: Mutex<Option<SystemEntry>>,
+    /// The text of the agent, if it is not the default one.
+    agent_text: Mutex<Option<Text>>,
     /// The repository as this run's first request saw it.
     last_description: Mutex<Option<RepositoryDescription>>,
     panels: Arc<PanelRegistry>,
@@ -66,6 +69,9 @@ fn is_same_map(a: &Option<SymbolsEntry>, b: &Option<SymbolsEntry>) -> bool {
 pub struct PinnedContext {
     /// The files that the user opened, in order.
     pub files: Vec<PathBuf>,
+    /// Name of the agent, if it is not the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The aliases and the selection of the symbol map.
     pub map: MapState,
     /// What the overview names.
@@ -92,11 +98,18 @@ impl WorkspaceContext {
             map_tokens,
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
+            agent_text: Mutex::default(),
             last_description: Mutex::default(),
             panels,
             shows_ids,
             is_outdated: AtomicBool::new(false),
         }
+    }
+
+    /// Works as this agent from the next request on; none is the default one.
+    pub fn select_agent(&self, agent: Option<&AgentDefinition>) {
+        self.lock_pinned().agent = agent.map(|agent| agent.name.clone());
+        *self.lock_agent_text() = agent.map(|agent| Text::new(agent.text.as_str()));
     }
 
     /// Puts a file into the context from the next request on.
@@ -183,6 +196,10 @@ impl WorkspaceContext {
         self.system.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_agent_text(&self) -> MutexGuard<'_, Option<Text>> {
+        self.agent_text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_last_description(&self) -> MutexGuard<'_, Option<RepositoryDescription>> {
         self.last_description.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -230,6 +247,7 @@ impl ContextSource for WorkspaceContext {
         // Pinned, because every change of the instructions would cost the whole cache.
         let system = self.lock_system().clone();
         file.system = system.unwrap_or(file.system);
+        file.system.agent = self.lock_agent_text().clone();
         if keeps {
             *self.lock_system() = Some(file.system.clone());
         }

@@ -253,9 +253,10 @@ pub enum Command {
     ///
     /// See `hardpan docs rpc` for the protocol.
     Rpc(crate::rpc::RpcArgs),
-    /// Trust a folder: use its .hardpan/ settings, prompts and skills from now on
+    /// Trust a folder: use its .hardpan/ settings, prompts, skills and agents from now on
     ///
-    /// Hardpan ignores the .hardpan/ folder of a project until you trust it, because its contents
+    /// Hardpan ignores the .hardpan/ folder of a project, and skills and agents in .agents/ and .claude/,
+    /// until you trust it, because its contents
     /// change how the agent behaves. This command shows them; when they change later, Hardpan
     /// ignores them until you run it again, and it shows what changed.
     Trust(crate::trust::TrustArgs),

@@ -24,6 +24,7 @@ const DOCUMENTS: &[Document] = documents![
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
     "security" at "docs/security.md",
+    "agents" at "docs/agents.md",
     "skills-and-templates" at "docs/skills-and-templates.md",
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",

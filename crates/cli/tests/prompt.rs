@@ -339,3 +339,61 @@ fn a_standard_input_that_is_open_and_silent_is_no_prompt() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("Hardpan would send this request"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("use `-p -` to wait"));
 }
+
+/// The system prompt and the tools of a request, as far as tests look at them.
+fn system_and_tools(body: &Value) -> (String, Vec<&str>) {
+    let tools = body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    let blocks = body["system"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+    (blocks.collect(), tools.collect())
+}
+
+#[test]
+fn an_agent_brings_its_text_its_tools_and_its_model_and_a_resume_keeps_it() {
+    let proxy = RecordingProxy::new();
+    let folder = proxy.sandbox.config().join("agents");
+    fs::create_dir_all(&folder).expect("a folder");
+    let text =
+        "---\ndescription: says little\ntools: Read, Grep\nmodel: claude-haiku-4-5\n---\nYou are terse.\n";
+    fs::write(folder.join("terse.md"), text).expect("a file");
+    proxy.run(&["-p", "Hello.", "--agent", "terse"], "");
+    proxy.run(&["-c", "-p", "Once more."], "");
+    proxy.run(&["-p", "Hello."], "");
+    proxy.run(&["-p", "Hello.", "--agent", "plan"], "");
+    let bodies = proxy.sent_bodies();
+    let [terse, resumed, default, plan] = &bodies[..] else { panic!("{} requests", bodies.len()) };
+    let (system, tools) = system_and_tools(terse);
+    assert!(system.contains("You are terse."), "{system}");
+    assert_eq!(tools, ["read", "grep"]);
+    assert!(terse["model"].as_str().is_some_and(|model| model.starts_with("claude-haiku-4-5")));
+    assert_eq!((&resumed["system"], &resumed["tools"]), (&terse["system"], &terse["tools"]));
+    assert_eq!(resumed["model"], terse["model"]);
+    let (system, tools) = system_and_tools(default);
+    assert!(!system.contains("You are terse.") && tools.contains(&"edit"), "{tools:?}");
+    let (system, tools) = system_and_tools(plan);
+    assert!(system.contains("You plan changes"), "{system}");
+    assert!(tools.contains(&"read") && !tools.contains(&"edit") && !tools.contains(&"bash"), "{tools:?}");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_an_error_that_names_those_that_are() {
+    let proxy = RecordingProxy::new();
+    let output = proxy.run(&["-p", "Hello.", "--agent", "nobody"], "");
+    assert_ne!(output.code, Some(0));
+    assert!(output.stderr.contains("there is no agent \"nobody\""), "{}", output.stderr);
+    assert!(output.stderr.contains("default, pirate-coder, plan, reviewer"), "{}", output.stderr);
+    assert!(proxy.sent_bodies().is_empty());
+}
+
+#[test]
+fn a_project_brings_agents_once_it_is_trusted() {
+    let proxy = RecordingProxy::new();
+    proxy.sandbox.write("work/.claude/agents/house.md", "---\nname: house\n---\nYou keep the house rules.\n");
+    let refused = proxy.run(&["-p", "Hello.", "--agent", "house"], "");
+    assert!(refused.stderr.contains("there is no agent \"house\""), "{}", refused.stderr);
+    let trusted = proxy.run(&["trust"], "");
+    assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    proxy.run(&["-p", "Hello.", "--agent", "house"], "");
+    let bodies = proxy.sent_bodies();
+    assert_eq!(bodies.len(), 1);
+    assert!(system_and_tools(&bodies[0]).0.contains("You keep the house rules."));
+}

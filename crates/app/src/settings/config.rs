@@ -22,6 +22,8 @@ pub struct Config {
     pub small_model: Option<String>,
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
+    /// Name of the agent that new conversations have.
+    pub agent: Option<String>,
     /// How much of a conversation requests keep: `all`, `history`, `current` or `lean`.
     pub keep: Option<KeepLevel>,
     /// For how long the provider is asked to keep what requests cache: `auto`, `5m` or `1h`.
@@ -320,6 +322,7 @@ impl Config {
             model: above.model.or(below.model),
             small_model: above.small_model.or(below.small_model),
             layout: above.layout.or(below.layout),
+            agent: above.agent.or(below.agent),
             keep: above.keep.or(below.keep),
             cache_lifetime: above.cache_lifetime.or(below.cache_lifetime),
             max_tokens: above.max_tokens.or(below.max_tokens),

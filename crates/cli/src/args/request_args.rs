@@ -97,6 +97,10 @@ pub struct TargetArgs {
     /// the conversation's, else strata]
     #[arg(long)]
     pub layout: Option<String>,
+    /// Agent that works: default, plan, reviewer, or one of your own (see `hardpan docs agents`)
+    /// [default: the conversation's, else default]
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
     /// How much of the conversation requests keep: all, history, current or lean; the model can
     /// recall what is left out [default: current]
     #[arg(long, value_name = "LEVEL")]
@@ -136,6 +140,7 @@ impl TargetArgs {
             max_tokens: self.max_tokens,
             thinking: self.thinking,
             layout: self.layout.clone(),
+            agent: self.agent.clone(),
             keep: self.keep,
             cache_lifetime: self.cache_lifetime,
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_agent::{Agent, BranchExit, Command};
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
@@ -14,13 +15,14 @@ use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
 use super::command_error::SlashCommandError;
 use super::{display, panels, price};
-use crate::output::{Align, Table, cut, thousands};
+use crate::output::{Align, Table, cut, safe, thousands};
 use crate::views;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 27] = [
+const COMMANDS: [(&str, &str); 28] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
+    ("agent", "list the agents, or switch to another: /agent NAME"),
     ("model", "show the model, or switch to another: /model NAME"),
     (
         "thinking",
@@ -33,7 +35,7 @@ const COMMANDS: [(&str, &str); 27] = [
     ("why", "explain how the last request used the cache, and what it lost"),
     (
         "price",
-        "show what an action would cost now: /price model NAME, thinking, tool NAME, open PATH, close PATH",
+        "show what an action would cost now: /price agent NAME, model NAME, thinking, tool NAME, open PATH, close PATH",
     ),
     ("cache", "show when the provider's cache expires"),
     ("open", "add a file to the context: /open PATH; /open lists them"),
@@ -116,6 +118,7 @@ async fn run(
             agent.abort();
             return Ok(None);
         }
+        "agent" => switch_agent(arguments, app, agent).await?,
         "model" => model(arguments, app, agent).await?,
         "thinking" => thinking(arguments, app, agent).await?,
         "tools" => tools(arguments, agent).await?,
@@ -243,6 +246,23 @@ fn help(agent: &Agent) -> String {
     let keys =
         "  Up, Down    recall earlier lines; Alt-Enter inserts a line break; pasted lines are one prompt";
     commands.chain(own).chain([typing, running, keys].map(str::to_owned)).collect::<Vec<_>>().join("\n")
+}
+
+async fn switch_agent(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
+    let current = app.agent_name();
+    if name.is_empty() {
+        let default = (DEFAULT_AGENT, "Hardpan's own");
+        let others = app.agents().iter().map(|agent| (&*agent.name, &*agent.description));
+        let line = |(name, description): (&str, &str)| {
+            let mark = if name == current { '*' } else { ' ' };
+            format!("{mark} {}  {}", safe(name), safe(description)).trim_end().to_owned()
+        };
+        let lines: Vec<String> = [default].into_iter().chain(others).map(line).collect();
+        return Ok(format!("{}\n/agent NAME switches to another", lines.join("\n")));
+    }
+    let cost = price::describe_cost(agent, PlannedAction::SwitchAgent).filter(|_| name != current);
+    app.switch_agent(name).await?;
+    Ok(with_price(&format!("The agent is {} now.", safe(name)), cost))
 }
 
 async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {

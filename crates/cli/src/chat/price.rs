@@ -11,13 +11,14 @@ use super::command_error::SlashCommandError;
 use crate::why::explain_verdict;
 
 /// What `/price` expects.
-const USAGE: &str = "/price model NAME, thinking, tool NAME, open PATH, or close PATH";
+const USAGE: &str = "/price agent NAME, model NAME, thinking, tool NAME, open PATH, or close PATH";
 
 /// `/price`: describes what an action would cost now, without performing it.
 pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
     let (act, name) = words.split_once(' ').unwrap_or((words, ""));
     let name = name.trim();
     let cost = match (act, name) {
+        ("agent", _) => describe_cost(agent, PlannedAction::SwitchAgent),
         ("thinking", _) => describe_cost(agent, PlannedAction::Thinking),
         (_, "") => return Err(SlashCommandError::Usage(USAGE)),
         ("model", name) => {
