@@ -4,7 +4,7 @@
 mod index_cache; // the file it is kept in
 mod live; // LiveIndex: the index in memory, shared by all that ask it
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,8 @@ use hardpan_symbols::{
     ContentHash, FileSource, IndexUpdate, Outline, SIZE_LIMIT, SkipReason, SymbolIndex, content_hash,
 };
 
+use crate::file_tree::FileTree;
+use crate::watch::Changes;
 use index_cache::{FileStamp, IndexCache};
 pub use live::{IndexNotReady, LiveIndex};
 
@@ -85,6 +87,39 @@ fn refresh(
     tracing::debug!(changes, removed, parsed = codebase.parsed_files, "index is up to date");
     let parsed = codebase.parsed_files;
     (IndexCache::store(codebase.index, path, |name| stamps.get(name).copied().flatten()), parsed)
+}
+
+/// Brings an index that is in memory up to date with what a watch reported. It is not stored: the
+/// next run parses these files again, if it does not meet more changes before.
+fn refresh_changed(
+    guard: &FileGuard,
+    root: &Path,
+    tree: &FileTree,
+    changes: &Changes,
+    known: IndexCache,
+    path: Option<&Path>,
+    progress: &mut dyn FnMut(usize),
+) -> IndexCache {
+    if changes.files.is_empty() && !changes.list {
+        return known;
+    }
+    let mut changed: BTreeSet<&str> =
+        changes.files.iter().map(String::as_str).filter(|name| tree.has_file(name)).collect();
+    let is_known = |name: &str| known.index.hash(name).is_some();
+    let mut gone: Vec<String> =
+        changes.files.iter().filter(|name| !tree.has_file(name) && is_known(name)).cloned().collect();
+    if changes.list {
+        changed.extend(tree.files.iter().map(String::as_str).filter(|name| !is_known(name)));
+        gone = known.index.paths().filter(|name| !tree.has_file(name)).map(str::to_owned).collect();
+    }
+    if changed.len() + gone.len() > INCREMENTAL_LIMIT {
+        return refresh(guard, root, &tree.files, Some(known), path, progress).0;
+    }
+    let stamps: BTreeMap<&str, Option<FileStamp>> =
+        changed.iter().map(|name| (*name, read_stamp(root, name))).collect();
+    let changed: Vec<&str> = changed.into_iter().collect();
+    let folder = CodebaseFiles { guard, root, stamps: &stamps };
+    known.update(|index| folder.update_index(index, &changed, &gone).index, &stamps, &gone)
 }
 
 /// The files as they are on disk now.

@@ -23,6 +23,11 @@ pub struct FileTree {
 }
 
 impl FileTree {
+    /// Whether a file is in the list.
+    pub fn has_file(&self, path: &str) -> bool {
+        self.files.binary_search_by(|file| file.as_str().cmp(path)).is_ok()
+    }
+
     /// The files as lines of at most `bytes` bytes in all. If there are too many, the deepest
     /// folders become one line each, `src/parser/ (12 files)`, then those above them. Also returns
     /// how many files such lines stand for.
@@ -67,11 +72,24 @@ pub struct SkippedPath {
 /// At most `limit` entries are listed. They are always the same ones: folders are read in the order
 /// of names.
 pub fn list_files(guard: &FileGuard, root: &Path, limit: usize) -> FileTree {
+    list_files_and_folders(guard, root, limit, &mut |_| ())
+}
+
+/// The same, and calls `visit` with the absolute path of every folder on the way.
+pub(crate) fn list_files_and_folders(
+    guard: &FileGuard,
+    root: &Path,
+    limit: usize,
+    visit: &mut dyn FnMut(&Path),
+) -> FileTree {
     let mut tree = FileTree::default();
     for entry in walk(guard, root) {
         let listed = match entry {
             Ok(mut entry) => {
                 tree.skipped.append(&mut entry.rule_problems); // rules that cannot be used
+                if entry.kind == EntryKind::Folder {
+                    visit(&entry.path);
+                }
                 list(root, &entry)
             }
             Err(skipped) => ListedEntry::Skipped(skipped),

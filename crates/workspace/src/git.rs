@@ -30,6 +30,9 @@ const READ_TIME: Duration = Duration::from_secs(60);
 /// Limit for listing settings, of which there are some hundred.
 const SETTINGS_BYTES: usize = 1024 * 1024;
 
+/// The most folders of branches and tags that are watched.
+const MAX_REF_FOLDERS: usize = 1000;
+
 /// What programs need to start: themselves, their libraries, and who the user is.
 const SYSTEM_FILES: [&str; 15] = [
     "/usr",
@@ -331,6 +334,28 @@ impl CheckedRepository<'_> {
             .arguments(arguments)
             .variables(environment::for_reading(&self.folders, self.own, &self.settings))
     }
+}
+
+/// The folders of the repository of `root` in which changes of the branch, of the index and of the
+/// ignore rules show, and whether a folder has only such rules.
+pub(crate) fn watched_folders(root: &Path) -> Vec<(PathBuf, bool)> {
+    let Ok(Some(folders)) = RepositoryFolders::locate(root) else { return Vec::new() };
+    let mut found = vec![(folders.common_dir.join("info"), true), (folders.git_dir.clone(), false)];
+    if folders.common_dir != folders.git_dir {
+        found.push((folders.common_dir.clone(), false));
+    }
+    let mut waiting = vec![folders.common_dir.join("refs")];
+    while let Some(folder) = waiting.pop().filter(|_| found.len() < MAX_REF_FOLDERS) {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        waiting.extend(
+            entries
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
+        );
+        found.push((folder, false));
+    }
+    found.retain(|(folder, _)| folder.symlink_metadata().is_ok_and(|found| found.is_dir()));
+    found
 }
 
 fn successful(arguments: &[&str], output: ProgramOutput) -> Result<ProgramOutput, GitError> {

@@ -8,6 +8,7 @@
 //!   every machine.
 //! - [`Git::status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
 //!
+//! - [`WorkspaceWatch`] tells what changed since it was last asked.
 //! - [`index_codebase`] parses the code into a symbol index, and caches it on disk; [`LiveIndex`] keeps it
 //!   in memory and up to date.
 //!
@@ -39,7 +40,8 @@ mod image; // read_image: type by content, size in pixels
 mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
 mod path; // display_path: the path by which a file is shown
 mod text; // read_text: text of a known encoding, cut if it is too long
-mod walk; // walk: everything below a folder, without leaving it
+mod walk;
+mod watch; // WorkspaceWatch: what changed since it was last asked // walk: everything below a folder, without leaving it
 
 pub use codebase::{Codebase, IndexNotReady, LiveIndex, index_codebase};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
@@ -52,3 +54,4 @@ pub use instructions::read_instructions;
 pub use path::display_path;
 pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_open_text, read_text};
 pub use walk::{EntryKind, Walk, WalkEntry, folder_names, walk};
+pub use watch::{Changes, WatchError, WatchPosition, WorkspaceWatch};

@@ -6,7 +6,7 @@
 
 #![expect(clippy::disallowed_types, reason = "stamps are looked up by path, never iterated")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,21 @@ impl IndexCache {
         });
         let stamps = index.paths().map(|name| (Box::from(name), stamp(name))).collect();
         IndexCache { index, stamps, written_ns }
+    }
+
+    /// Changes the index in memory only.
+    pub fn update(
+        mut self,
+        change: impl FnOnce(SymbolIndex) -> SymbolIndex,
+        stamps: &BTreeMap<&str, Option<FileStamp>>,
+        gone: &[String],
+    ) -> Self {
+        self.index = change(self.index);
+        for name in gone {
+            self.stamps.remove(name.as_str());
+        }
+        self.stamps.extend(stamps.iter().map(|(name, stamp)| (Box::from(*name), *stamp)));
+        self
     }
 
     fn parse(bytes: &[u8], written_ns: u64) -> Option<Self> {

@@ -1,18 +1,19 @@
 //! [`LiveIndex`]: the symbol index of a folder in memory, shared by everything that asks it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hardpan_files::FileGuard;
 use hardpan_symbols::SymbolIndex;
 
 use super::index_cache::{self, IndexCache};
-use super::refresh;
+use super::{refresh, refresh_changed};
 use crate::file_tree::{TREE_LIMIT, list_files};
+use crate::watch::{WatchPosition, WorkspaceWatch};
 
 /// The symbol index of a folder. It is loaded from its cache when it is first asked, and brought up
-/// to date with the files each time.
+/// to date with the files each time: with those that a watch reports, else with all.
 #[derive(Debug)]
 pub struct LiveIndex {
     guard: FileGuard,
@@ -20,6 +21,7 @@ pub struct LiveIndex {
     /// Where the index is stored between runs.
     path: Option<PathBuf>,
     slot: Mutex<Slot>,
+    watch: OnceLock<Arc<WorkspaceWatch>>,
     is_free: Condvar,
 }
 
@@ -28,6 +30,8 @@ pub struct LiveIndex {
 struct Slot {
     cache: Option<IndexCache>,
     in_use: bool,
+    /// Up to where the index knows the changes of the watch.
+    position: WatchPosition,
 }
 
 /// The index is still being built.
@@ -44,8 +48,15 @@ impl LiveIndex {
             root: root.to_owned(),
             path: cache_folder.map(|folder| index_cache::cache_path(folder, root)),
             slot: Mutex::default(),
+            watch: OnceLock::new(),
             is_free: Condvar::new(),
         })
+    }
+
+    /// From now on only files are looked at that this watch of the same folder reports.
+    pub fn set_watch(&self, watch: Arc<WorkspaceWatch>) {
+        // The first one stays: another would watch the same.
+        let _ = self.watch.set(watch);
     }
 
     /// Brings the index up to date and passes it to `use_index`. Waits as long as it takes; while
@@ -91,11 +102,22 @@ impl LiveIndex {
     ) -> R {
         slot.in_use = true;
         let known = slot.cache.take();
+        let mut position = slot.position;
         drop(slot);
-        let mut loan = Loan { index: self, cache: None };
-        let files = list_files(&self.guard, &self.root, TREE_LIMIT).files;
-        let mut progress = |done| progress(done, files.len());
-        let (cache, _) = refresh(&self.guard, &self.root, &files, known, self.path.as_deref(), &mut progress);
+        let mut loan = Loan { index: self, cache: None, position: WatchPosition::default() };
+        let watch = self.watch.get();
+        let changes = watch.map(|watch| watch.changes_since(&mut position));
+        let listed = || Arc::new(list_files(&self.guard, &self.root, TREE_LIMIT));
+        let tree = watch.map_or_else(listed, |watch| watch.file_list());
+        let mut progress = |done| progress(done, tree.files.len());
+        let (guard, root, path) = (&self.guard, &self.root, self.path.as_deref());
+        let cache = match (known, changes) {
+            (Some(known), Some(changes)) if !changes.everything => {
+                refresh_changed(guard, root, &tree, &changes, known, path, &mut progress)
+            }
+            (known, _) => refresh(guard, root, &tree.files, known, path, &mut progress).0,
+        };
+        loan.position = position;
         use_index(&loan.cache.insert(cache).index)
     }
 
@@ -109,11 +131,13 @@ impl LiveIndex {
 struct Loan<'a> {
     index: &'a LiveIndex,
     cache: Option<IndexCache>,
+    position: WatchPosition,
 }
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        *self.index.lock() = Slot { cache: self.cache.take(), in_use: false };
+        let (cache, position) = (self.cache.take(), self.position);
+        *self.index.lock() = Slot { cache, in_use: false, position };
         self.index.is_free.notify_all();
     }
 }
@@ -147,6 +171,45 @@ mod tests {
             LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache))
                 .with_current(&mut |_, _| (), names),
             ["three"]
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_watched_index_sees_the_same_as_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join("a.py"), "def one(): ...").unwrap();
+        let guard = FileGuard::for_folder(&root);
+        let index = LiveIndex::new(guard.clone(), &root, None);
+        assert_eq!(index.with_current(&mut |_, _| (), names), ["one"]);
+        index.set_watch(Arc::new(WorkspaceWatch::start(guard.clone(), &root).unwrap()));
+        let check = |expected: &[&str]| {
+            assert_eq!(index.with_current(&mut |_, _| (), names), expected);
+            let fresh = LiveIndex::new(guard.clone(), &root, None);
+            assert_eq!(fresh.with_current(&mut |_, _| (), names), expected);
+        };
+        check(&["one"]);
+        fs::write(root.join("a.py"), "def two(): ...").unwrap();
+        check(&["two"]);
+        fs::create_dir(root.join("sub")).unwrap();
+        fs::write(root.join("sub/b.py"), "def three(): ...").unwrap();
+        check(&["two", "three"]);
+        fs::rename(root.join("sub"), root.join("other")).unwrap();
+        fs::remove_file(root.join("a.py")).unwrap();
+        check(&["three"]);
+        fs::write(root.join(".gitignore"), "other/").unwrap();
+        check(&[]);
+        let many =
+            |n: usize| fs::write(root.join(format!("m{n:03}.py")), format!("def m{n:03}(): ...")).unwrap();
+        (0..100).for_each(many);
+        check(
+            &(0..100)
+                .map(|n| format!("m{n:03}"))
+                .collect::<Vec<_>>()
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>(),
         );
     }
 
