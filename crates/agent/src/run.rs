@@ -171,6 +171,13 @@ impl Agent {
             self.events().emit(self, TurnStart { turn }).await;
             self.wait_for_faces(token).await;
             self.flush_shell_messages().await?;
+            // Tools, commands of the user and other programs may have changed something since.
+            if turn > 1
+                && let Err(stop) =
+                    self.observe_for_run(run_state, ObserveReason::NextRequest, &prepared, token).await
+            {
+                return Ok(stop);
+            }
             if may_compact && self.is_nearly_full(run_state) {
                 may_compact = self.compact_to_make_room(run_state, CompactReason::NearlyFull, token).await;
             }
@@ -187,24 +194,14 @@ impl Agent {
             let edited = self.apply_edit_blocks(&message.id, blocks, token).await?;
             let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
             let mut block_results = None;
-            let (mut blocks_failed, mut blocks_changed) = (false, false);
+            let mut blocks_failed = false;
             if let Some(edited) = &edited {
                 block_results = Some(self.tell_block_results(edited).await?);
                 blocks_failed = edited.has_failures();
-                blocks_changed = edited.changed_files() || edited.opened_files;
             }
             block_failures = if blocks_failed { block_failures + 1 } else { 0 };
             let none = calls.is_empty() && !blocks_failed;
-            let mut observed = Ok(());
-            let is_outdated = self.inner.setup.context_source.is_outdated();
-            if blocks_changed || is_outdated || self.may_have_changed_files(&calls) {
-                let reason = ObserveReason::FilesChanged;
-                observed = self.observe_for_run(run_state, reason, &prepared, token).await;
-            }
             self.events().emit(self, TurnEnd { turn, message, tool_results }).await;
-            if let Err(stop) = observed {
-                return Ok(stop);
-            }
             if let Some(stop @ (RunEnd::Aborted | RunEnd::Error { .. })) = stop {
                 return Ok(stop);
             }

@@ -108,8 +108,8 @@ pub enum ReadCallMode {
 /// Observes what the agent works in: open files, the tree, git, symbols, project instructions.
 pub trait ContextSource: Send + Sync {
     /// Returns everything a request needs except the conversation, the tools and the layout's
-    /// state. It may read files and take its time: it is called on a blocking thread, at the start
-    /// of each run and after a tool may have changed something.
+    /// state. It may read files and take its time: it is called on a blocking thread, before
+    /// each request of a run.
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError>;
 
     /// Adds the panels, as they are now, to what was observed. Called for every request, so it must be
@@ -161,8 +161,9 @@ pub enum ObserveError {
 pub enum ObserveReason {
     /// A run starts: observe everything.
     RunStarted,
-    /// A tool may have changed files during a run. What takes long can wait for the next run.
-    FilesChanged,
+    /// A run goes on with another request: observe what may have changed since the last one. What
+    /// takes long can wait for the next run.
+    NextRequest,
     /// A request is only shown: observe everything, as for a run, and remember nothing of it.
     Preview,
 }

@@ -120,12 +120,6 @@ impl Agent {
         calls.iter().take_while(reads).count().max(1)
     }
 
-    /// Whether one of the calls may have changed files.
-    pub(crate) fn may_have_changed_files(&self, calls: &[AnswerCall]) -> bool {
-        // Asked of switched-off tools too: the call may have run before its tool was switched off.
-        calls.iter().any(|call| self.effect_of(call) == Some(Effect::Changes))
-    }
-
     /// Whether a call that succeeds has changed a file. Commands do not count: most of them only look.
     fn changes_file(&self, call: &AnswerCall) -> bool {
         let tool = self.tools().describe(&call.call.name);

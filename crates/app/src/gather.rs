@@ -3,7 +3,10 @@
 //!
 //! This is where the world is read; the engine below takes values only.
 
-mod folder; // FolderReader: reads a folder into a snapshot
+mod content_times; // ContentTimes: when the content of an item last changed
+mod folder;
+mod folder_watch; // FolderWatch: when the workspace is watched
+mod readings; // Readings: what was read of the folder, kept until it changes // FolderReader: reads a folder into a snapshot
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,7 @@ use crate::options::RequestOptions;
 use crate::settings::Settings;
 use crate::target::{resolve_keep, resolve_lifetime};
 
+pub use content_times::ContentTimes;
 pub(crate) use folder::discover_expansions;
 pub use folder::{FolderReader, RepositoryState};
 

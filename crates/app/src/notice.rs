@@ -11,6 +11,7 @@ use hardpan_models::{ThinkingSubstitution, UnknownName, did_you_mean};
 use hardpan_providers::UnsupportedFeature;
 use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
+use hardpan_workspace::WatchError;
 use jiff::Timestamp;
 
 use crate::agents::UnknownAgent;
@@ -197,6 +198,8 @@ pub enum Notice {
         /// What they are, without their values.
         secrets: Vec<String>,
     },
+    /// The folder is not watched, so it is read again before each request.
+    NotWatched(WatchError),
     /// About a commit message that is being written.
     Commit(CommitNotice),
 }
@@ -315,6 +318,9 @@ impl fmt::Display for Notice {
                 "replaced in the request, because it looks like a secret: {}; `secrets` in config.toml decides about that",
                 secrets.join("; ")
             ),
+            Notice::NotWatched(error) => {
+                write!(f, "reading this folder again before each request, because {error}")
+            }
             Notice::Commit(notice) => notice.fmt(f),
         }
     }

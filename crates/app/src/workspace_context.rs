@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{FolderReader, RepositoryState};
+use crate::gather::{ContentTimes, FolderReader, RepositoryState};
 use crate::mentions::{MentionedFile, PromptSource, resolve_mention};
 use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
@@ -81,6 +81,8 @@ pub struct PinnedContext {
     /// What a fold shows: the choice made anew. None if that is no different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_fold: Option<RepositoryState>,
+    /// When the contents of the tree, of git's status and of files last changed.
+    pub times: ContentTimes,
 }
 
 impl WorkspaceContext {
@@ -242,6 +244,7 @@ impl ContextSource for WorkspaceContext {
     }
 
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
+        self.reader.refresh(request.reason);
         let mut file = self.reader.read(request.now);
         let keeps = request.reason != ObserveReason::Preview;
         // Pinned, because every change of the instructions would cost the whole cache.
@@ -275,9 +278,14 @@ impl ContextSource for WorkspaceContext {
         if request.repository_view == RepositoryView::Map {
             self.reader.add_file_list(&mut file);
         }
+        let mut times = pinned.times;
+        times.apply(&mut file, |tree| self.reader.list_changed_ms(tree));
+        if keeps {
+            self.lock_pinned().times = times;
+        }
         let last = self.lock_last_description().clone();
         match last.filter(|last| {
-            request.reason == ObserveReason::FilesChanged && last.view == request.repository_view
+            request.reason == ObserveReason::NextRequest && last.view == request.repository_view
         }) {
             Some(last) => {
                 (file.overview, file.symbols, file.at_fold) = (last.overview, last.symbols, last.at_fold);

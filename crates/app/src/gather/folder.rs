@@ -1,10 +1,11 @@
 //! [`FolderReader`]: reads a folder into a snapshot.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::Coupling;
 use hardpan_agent::expand::{Expansions, Folder};
+use hardpan_agent::{Coupling, ObserveReason};
 use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SystemEntry, TreeEntry,
     UnavailableEntry, fill_template,
@@ -13,17 +14,15 @@ use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason};
+use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason, WorkspaceWatch};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::folder_watch::FolderWatch;
+use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading};
 use crate::notice::NoticeSink;
 use crate::settings::Settings;
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
-
-/// The longest file list in a prompt, in bytes: about 20,000 tokens, as much as the symbol map may
-/// take.
-const TREE_BYTES: usize = 80_000;
 
 /// What the description of the repository keeps from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +42,8 @@ pub struct FolderReader {
     skills: Vec<Skill>,
     index: Arc<LiveIndex>,
     notices: Arc<dyn NoticeSink>,
+    watch: Arc<FolderWatch>,
+    readings: Mutex<Readings>,
 }
 
 impl FolderReader {
@@ -56,7 +57,37 @@ impl FolderReader {
         index: Arc<LiveIndex>,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
-        FolderReader { scope, git, settings, skills, index, notices }
+        let watch =
+            Arc::new(FolderWatch::new(scope.guard(), scope.root.clone(), index.clone(), notices.clone()));
+        FolderReader { scope, git, settings, skills, index, notices, watch, readings: Mutex::default() }
+    }
+
+    /// Forgets what changed since it was read; what did not is not read again. Without a watch all
+    /// is read again.
+    pub fn refresh(&self, reason: ObserveReason) {
+        let mut readings = self.lock_readings();
+        match self.watch.running() {
+            Some(watch) => {
+                let changes = watch.changes_since(&mut readings.position);
+                readings.forget(&changes, &self.scope.root);
+            }
+            None => readings.forget_all(),
+        }
+        match reason {
+            ObserveReason::Preview => {}
+            // A person waits, and not every way of writing a file is reported: memory maps are not.
+            ObserveReason::RunStarted => readings.files.clear(),
+            ObserveReason::NextRequest => FolderWatch::start(&self.watch),
+        }
+    }
+
+    /// The watch of the folder, once it runs.
+    pub fn running_watch(&self) -> Option<&Arc<WorkspaceWatch>> {
+        self.watch.running()
+    }
+
+    fn lock_readings(&self) -> MutexGuard<'_, Readings> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the folder holds now: instructions and git status, without files.
@@ -71,7 +102,11 @@ impl FolderReader {
     /// an image, and lists anything else with the reason why it is left out. Does nothing if the
     /// file is there already.
     pub fn add_named_file(&self, file: &mut SnapshotFile, path: &Path) {
-        add_named_file(file, &self.scope, path);
+        let place = self.scope.folder.join(path);
+        let guard = self.scope.guard();
+        self.add_file(file, FileKey { place: place.clone(), by_user: true }, || {
+            guard.open_named_by_user(&place)
+        });
     }
 
     /// Which files may be read.
@@ -84,12 +119,59 @@ impl FolderReader {
     pub fn add_known_file(&self, file: &mut SnapshotFile, path: &Path) {
         let place = self.scope.root.join(path);
         let guard = self.scope.guard();
-        add_file(file, &self.scope.root, &place, || guard.open(&place));
+        self.add_file(file, FileKey { place: place.clone(), by_user: false }, || guard.open(&place));
+    }
+
+    fn add_file(
+        &self,
+        file: &mut SnapshotFile,
+        key: FileKey,
+        open: impl FnOnce() -> Result<RegularFile, UnreadableReason>,
+    ) {
+        let shown = workspace::display_path(&self.scope.root, &key.place);
+        if file.files.iter().any(|entry| entry.path == shown) {
+            return;
+        }
+        let known = self.lock_readings().files.get(&key).cloned();
+        let reading = known.unwrap_or_else(|| {
+            let is_watched = self.watch.running().is_some_and(|watch| watch.covers(&key.place));
+            let reading = read_file(&shown, &key.place, open);
+            if is_watched {
+                self.lock_readings().files.insert(key, reading.clone());
+            }
+            reading
+        });
+        reading.add_to(file, &shown);
     }
 
     /// Adds the list of all files of the repository.
     pub fn add_file_list(&self, file: &mut SnapshotFile) {
-        add_file_list(file, &self.scope);
+        let known = self.lock_readings().tree.clone();
+        let reading = known.unwrap_or_else(|| {
+            let tree = match self.watch.running() {
+                Some(watch) => watch.file_list(),
+                None => Arc::new(workspace::list_files(
+                    &self.scope.guard(),
+                    &self.scope.root,
+                    workspace::TREE_LIMIT,
+                )),
+            };
+            let reading = TreeReading::new(&tree);
+            self.lock_readings().tree = Some(reading.clone());
+            reading
+        });
+        reading.add_to(file);
+    }
+
+    /// When the list of files last changed, as far as the folders tell: the time of the newest.
+    pub fn list_changed_ms(&self, tree: &TreeEntry) -> i64 {
+        let folders: BTreeSet<&str> =
+            tree.files.iter().filter_map(|file| Some(file.rsplit_once('/')?.0)).chain([""]).collect();
+        let modified = folders.into_iter().filter_map(|folder| {
+            let found = self.scope.root.join(folder).symlink_metadata().ok()?;
+            modified_ms(&found)
+        });
+        modified.max().unwrap_or(0)
     }
 
     /// Adds what the budget allows to say of the repository: the overview, and the symbol map for
@@ -128,20 +210,29 @@ impl FolderReader {
 
     /// Adds what git says about the repository, or why it says nothing.
     fn add_git_status(&self, file: &mut SnapshotFile) {
-        let status = match self.git.status() {
-            Ok(None) => return,
-            Ok(Some(status)) => status,
-            Err(error) => {
-                file.unavailable.push(unavailable("git status".into(), &error, UnavailableCode::Refused));
-                return;
-            }
+        let known = self.lock_readings().status.clone();
+        let reading = known.unwrap_or_else(|| {
+            let reading = match self.git.status() {
+                Ok(None) => StatusReading::NoRepository,
+                Ok(Some(status)) => StatusReading::Status(Text::new(status)),
+                Err(error) => {
+                    StatusReading::Failed(unavailable("git status".into(), &error, UnavailableCode::Refused))
+                }
+            };
+            self.lock_readings().status = Some(reading.clone());
+            reading
+        });
+        let status = match reading {
+            StatusReading::NoRepository => return,
+            StatusReading::Status(status) => status,
+            StatusReading::Failed(entry) => return file.unavailable.push(entry),
         };
         file.items.push(ItemEntry {
             id: "git".into(),
             key: Some("git".into()),
             kind: ItemKind::Panel,
             header: "git status".into(),
-            content: Text::new(status),
+            content: status,
             last_refresh_ms: file.now.as_millisecond(),
             tier: None,
             unchanged_responses: None,
@@ -187,97 +278,68 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
     file
 }
 
-/// Adds the list of all files.
-fn add_file_list(file: &mut SnapshotFile, scope: &Scope) {
-    let tree = workspace::list_files(&scope.guard(), &scope.root, workspace::TREE_LIMIT);
-    let skipped = tree.skipped.iter();
-    file.unavailable.extend(skipped.map(|skipped| {
-        unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
-    }));
-    if tree.truncated {
-        let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
-        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
-    }
-    let (files, hidden) = tree.lines_within(TREE_BYTES);
-    if hidden > 0 {
-        let reason = format!("{hidden} files are shown only as their folders: the list would be too long");
-        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
-    }
-    if !files.is_empty() {
-        file.tree = Some(TreeEntry { files, last_refresh_ms: 0 });
-    }
-}
-
-fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {
+pub(super) fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {
     UnavailableEntry { key, reason: reason.to_string(), code: Some(code) }
 }
 
 /// Adds a file that the user named relative to the scope's folder, or anywhere.
 pub(super) fn add_named_file(file: &mut SnapshotFile, scope: &Scope, path: &Path) {
     let place = scope.folder.join(path);
-    let guard = scope.guard();
-    add_file(file, &scope.root, &place, || guard.open_named_by_user(&place));
+    let shown = workspace::display_path(&scope.root, &place);
+    if !file.files.iter().any(|entry| entry.path == shown) {
+        read_file(&shown, &place, || scope.guard().open_named_by_user(&place)).add_to(file, &shown);
+    }
 }
 
-/// Adds a file: shows text, attaches an image, and lists anything else with the reason why it is
-/// left out. Does nothing if the file is there already. What is shown comes from the file that
-/// `open` has judged, not from whatever has its name a moment later.
-fn add_file(
-    file: &mut SnapshotFile,
-    root: &Path,
+/// Reads a file: shows text, attaches an image, and lists anything else with the reason why it is
+/// left out. What is shown comes from the file that `open` has judged, not from whatever has its name
+/// a moment later.
+fn read_file(
+    shown: &str,
     path: &Path,
     open: impl FnOnce() -> Result<RegularFile, UnreadableReason>,
-) {
-    let shown = workspace::display_path(root, path);
-    if file.files.iter().any(|entry| entry.path == shown) {
-        return;
-    }
+) -> FileReading {
+    let mut reading = FileReading::default();
+    let mut entry = empty_file_entry(shown.to_owned());
     let opened = match open() {
         Ok(opened) => Ok(opened),
         Err(reason) => match ScopeError::of_refused(reason, &path.to_string_lossy()) {
-            Ok(refused) => return add_refused_file(file, &shown, &refused.to_string()),
+            Ok(refused) => {
+                (entry.reason, entry.code) = (Some(refused.to_string()), Some(UnavailableCode::Refused));
+                reading.entry = Some(entry);
+                reading.is_refused = true;
+                return reading;
+            }
             Err(reason) => Err(reason),
         },
     };
-    // Named on purpose, so it no longer matters why the walk skipped it.
-    file.unavailable.retain(|entry| entry.key != format!("file:{shown}"));
-    let mut entry = empty_file_entry(shown);
+    let modified = opened.as_ref().ok().and_then(|opened| modified_ms(&opened.metadata)).unwrap_or(0);
     match opened.as_ref().map(|opened| (opened, workspace::read_open_text(opened, workspace::TEXT_LIMIT))) {
-        Ok((opened, Ok(text))) => {
+        Ok((_, Ok(text))) => {
             if let Some(cut) = &text.truncation {
                 let reason =
                     format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
                 let key = format!("file:{} (the rest)", entry.path);
-                file.unavailable.push(unavailable(key, &reason, UnavailableCode::Truncated));
+                reading.unavailable = Some(unavailable(key, &reason, UnavailableCode::Truncated));
             }
-            (entry.content, entry.last_refresh_ms) = (Some(Text::new(text.text)), modified_ms(opened));
+            (entry.content, entry.last_refresh_ms) = (Some(Text::new(text.text)), modified);
         }
         Ok((opened, Err(unreadable))) => match workspace::read_open_image(opened, path) {
             Ok(image) => {
-                file.images.push(image_entry(image, Some(&entry.path)));
-                return;
+                reading.image = Some(image_entry(image, Some(&entry.path)));
+                return reading;
             }
             Err(workspace::ImageFileError::Refused { error, .. }) => {
-                (entry.reason, entry.last_refresh_ms) = (Some(error.to_string()), modified_ms(opened));
+                (entry.reason, entry.last_refresh_ms) = (Some(error.to_string()), modified);
             }
             Err(_) => {
-                (entry.reason, entry.last_refresh_ms) = (Some(unreadable.model_text()), modified_ms(opened));
+                (entry.reason, entry.last_refresh_ms) = (Some(unreadable.model_text()), modified);
             }
         },
         Err(reason) => entry.reason = Some(reason.model_text()),
     }
-    file.files.push(entry);
-}
-
-/// Lists a file that must not be read, with the reason.
-fn add_refused_file(file: &mut SnapshotFile, path: &str, reason: &str) {
-    if !file.files.iter().any(|entry| entry.path == path) {
-        file.files.push(FileEntry {
-            reason: Some(reason.to_owned()),
-            code: Some(UnavailableCode::Refused),
-            ..empty_file_entry(path.to_owned())
-        });
-    }
+    reading.entry = Some(entry);
+    reading
 }
 
 fn empty_file_entry(path: String) -> FileEntry {
@@ -295,10 +357,9 @@ fn empty_file_entry(path: String) -> FileEntry {
     }
 }
 
-fn modified_ms(file: &RegularFile) -> i64 {
-    let modified = file.metadata.modified().ok();
-    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
+fn modified_ms(found: &std::fs::Metadata) -> Option<i64> {
+    let since = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 pub(super) fn image_entry(image: Image, path: Option<&str>) -> ImageEntry {
