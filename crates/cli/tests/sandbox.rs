@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use hardpan_prompt::{Json, MessagePart};
 use hardpan_sandbox::{
-    NetworkAccess, Sandbox, SandboxLauncher, SandboxPolicy, SandboxSupport, sandbox_support,
+    NetworkAccess, ProcessEnd, Sandbox, SandboxLauncher, SandboxPolicy, SandboxSupport, sandbox_support,
 };
 use hardpan_test_support::prerequisite;
 use hardpan_tools::{
-    Confinement, Scope, ShellOptions, Tool, ToolInvocation, ToolOptions, ToolOutcome, WebOptions,
-    changing_tools, command_environment,
+    Confinement, ConsoleEnd, ConsoleShell, Scope, ShellOptions, Tool, ToolInvocation, ToolOptions,
+    ToolOutcome, WaitOutcome, WebOptions, changing_tools, command_environment, parse_keys,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -26,6 +26,7 @@ struct SandboxedShell {
     folder: TempDir,
     scope: Scope,
     bash: Arc<dyn Tool>,
+    console: ConsoleShell,
 }
 
 /// How often something is looked for: a minute. Nothing takes that long unless it never happens.
@@ -63,9 +64,10 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
         environment: command_environment(std::env::vars_os(), &[], &[]),
         confinement: Confinement::Sandbox(sandbox),
     };
+    let console = ConsoleShell::new(shell.clone());
     let tools = changing_tools(ToolOptions { journal: None, shell, web: WebOptions::default() });
     let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
-    Some(SandboxedShell { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
+    Some(SandboxedShell { scope: Scope::new(root.join("work"), root.join("work")), folder, bash, console })
 }
 
 impl SandboxedShell {
@@ -300,4 +302,46 @@ fn aborting_ends_what_runs_in_the_sandbox() {
         !fs::read_dir("/proc").expect("the processes").flatten().any(|process| works_here(&process))
     });
     assert!(is_gone, "all processes of the command must end");
+}
+
+/// Longer than any step takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_console_is_a_terminal_in_the_sandbox_and_control_c_interrupts() {
+    let Some(shell) = sandboxed_shell(NetworkAccess::Off) else { return };
+    let line = "trap 'echo interrupted; exit 7' INT; cat ../config/keys.toml; echo x > ../other/notes; \
+        test -t 0 && test -t 1 && echo ready; while :; do sleep 0.1; done";
+    let console = shell.console.start(line, &shell.scope).expect("a console");
+    assert_eq!(console.wait(Some("ready"), PATIENCE).await, WaitOutcome::Matched);
+    console.send(&parse_keys("<C-c>")).expect("typed");
+    assert_eq!(console.wait(Some("interrupted"), PATIENCE).await, WaitOutcome::Matched);
+    assert_eq!(console.wait(None, PATIENCE).await, WaitOutcome::Ended);
+    let view = console.view(20);
+    assert_eq!(view.end, Some(ConsoleEnd::Process(ProcessEnd::Exit(7))), "{view:?}");
+    assert!(!view.lines.iter().any(|line| line.contains("the key")), "{view:?}");
+    assert_eq!(fs::read_to_string(shell.path("other/notes")).expect("the notes"), "notes\n");
+}
+
+#[tokio::test]
+async fn a_console_that_is_dropped_ends_what_left_its_session() {
+    let Some(shell) = sandboxed_shell(NetworkAccess::Off) else { return };
+    // Beats as long as it lives, also when nobody reads its output.
+    let line =
+        "setsid bash -c 'while :; do echo x >> beats; sleep 0.01; done' > /dev/null & echo ready; wait";
+    let console = shell.console.start(line, &shell.scope).expect("a console");
+    assert_eq!(console.wait(Some("ready"), PATIENCE).await, WaitOutcome::Matched);
+    let beats = || fs::metadata(shell.path("work/beats")).map_or(0, |found| found.len());
+    let mut polls = (0..MAX_POLLS).map(|_| std::thread::sleep(POLL_INTERVAL));
+    assert!(polls.any(|()| beats() > 0), "it never began");
+    drop(console);
+    // It has ended when it is silent for a second, ten times as long as a beat takes on a busy machine.
+    let mut last = (beats(), 0);
+    let silent = (0..MAX_POLLS).any(|_| {
+        std::thread::sleep(POLL_INTERVAL);
+        let now = beats();
+        last = if now == last.0 { (now, last.1 + 1) } else { (now, 0) };
+        last.1 > 200
+    });
+    assert!(silent, "it goes on");
 }

@@ -103,7 +103,7 @@ phrases! {
         reinjection, reinjection_ack, tool, history_title, history_message, history_call,
     }
     tiers: TiersPhrases {
-        repo_map, repo_map_continued, file_tree, file_list, url_context, url_separator,
+        repo_map, repo_map_continued, file_tree, file_tree_folders, file_list, url_context, url_separator,
         files_l0, files_l1, files_l2, files_l3, files_active, file, panels, panel, ok, url_ok,
     }
     agent: AgentPhrases {

@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use hardpan_prompt::{
     AgentMessage, Block, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin, Region, Role,
-    Segment, Source, Text, Tier, TokenCounter, exchange_ranges,
+    Segment, Source, Text, Tier, TokenCounter, exchange_ranges, files_of_folder_line,
 };
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
@@ -416,9 +416,12 @@ impl ItemsByKind<'_> {
 
     fn tree_segments(&self, input: &LayoutInput<'_>, tree: &Item) -> Vec<Segment> {
         let phrases = &input.texts.phrases.tiers;
-        let header = rule_segment(&phrases.file_tree, ItemKind::Tree, "file tree header");
+        let is_complete = tree.body.lines().all(|line| files_of_folder_line(line).is_none());
+        let header = if is_complete { &phrases.file_tree } else { &phrases.file_tree_folders };
+        let header = rule_segment(header, ItemKind::Tree, "file tree header");
         let text = input.render_cache.get_or_render("file list", &[], tree.body.hash(), || {
-            let count = tree.body.lines().count().to_string();
+            let files = tree.body.lines().map(|line| files_of_folder_line(line).unwrap_or(1));
+            let count = files.sum::<usize>().to_string();
             fill_template(&phrases.file_list, &[("count", &count), ("files", &tree.body)])
         });
         vec![header, Segment { text, origin: self.item_origin(tree) }]

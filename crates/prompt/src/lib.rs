@@ -42,6 +42,7 @@ mod token_usage; // TokenUsage: tokens by how they are billed
 mod tokens; // TokenCounter: exact token counts, prefix sums, learned factors
 mod tool; // Tool: the declaration of a tool
 mod tool_change; // ToolChange: a tool that comes or goes in the middle of a conversation
+mod tree_line; // lines of a file list
 pub mod validate; // the providers' rules for requests, each with its own error
 
 pub use block::{
@@ -66,3 +67,4 @@ pub use tokens::{
 };
 pub use tool::Tool;
 pub use tool_change::{AvailableTools, ToolChange, ToolChangeAction};
+pub use tree_line::{files_of_folder_line, folder_line};

@@ -81,6 +81,19 @@ impl Program {
         self
     }
 
+    /// The same program, started by another one that takes it as its last arguments.
+    pub fn run_by<S: AsRef<OsStr>>(
+        mut self,
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let inner = std::mem::replace(&mut self.program, program.into());
+        let own = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        let inner = std::iter::once(inner.into_os_string()).chain(std::mem::take(&mut self.arguments));
+        self.arguments = own.chain(inner).collect();
+        self
+    }
+
     /// The folder that it runs in.
     pub fn folder(&self) -> &Path {
         &self.folder

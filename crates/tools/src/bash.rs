@@ -79,6 +79,23 @@ pub enum Confinement {
     Refused(String),
 }
 
+/// Why a command cannot run as it should. The model reads it.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxUnavailable {
+    /// The settings require a sandbox, and there is none.
+    #[error("Commands do not run: {0}.")]
+    Refused(String),
+    /// A folder that commands may write in is not there.
+    #[error("The folder for commands cannot be opened: {0}.")]
+    Folder(#[source] std::io::Error),
+}
+
+impl From<SandboxUnavailable> for String {
+    fn from(error: SandboxUnavailable) -> Self {
+        error.to_string()
+    }
+}
+
 /// The tool `bash`, and the `!` commands of the user.
 pub(crate) struct Bash {
     options: ShellOptions,
@@ -143,23 +160,7 @@ impl Bash {
                 "The command holds a NUL character, which no command can: leave it out.",
             ));
         }
-        // If this fails, the command that needs the folder will say so.
-        let _ = hardpan_files::create_private_folder(&self.options.temp);
-        let sandbox = match &self.options.confinement {
-            Confinement::Refused(reason) => {
-                return Err(ToolOutcome::failed(format!("Commands do not run: {reason}.")));
-            }
-            Confinement::None => None,
-            Confinement::Sandbox(sandbox) => {
-                let folders = [&call.scope.root, &self.options.temp].into_iter();
-                let folders: Result<Vec<_>, _> = folders.map(|folder| self.folder(folder)).collect();
-                let policy = folders.map(|folders| sandbox.policy.clone().with_writable(folders));
-                let policy = policy.map_err(|error| {
-                    ToolOutcome::failed(format!("The folder for commands cannot be opened: {error}."))
-                })?;
-                Some((&sandbox.launcher, policy))
-            }
-        };
+        let sandbox = self.sandbox(call.scope).map_err(ToolOutcome::failed)?;
         let running = self.start(&command, call.scope, sandbox.as_ref()).map_err(|error| {
             let folder = call.scope.display_name(&call.scope.folder);
             ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
@@ -177,19 +178,44 @@ impl Bash {
         Ok(outcome)
     }
 
+    /// The sandbox for a command; `None` for a command without one. The error is a sentence for the
+    /// model.
+    pub(crate) fn sandbox(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<(&SandboxLauncher, SandboxPolicy)>, SandboxUnavailable> {
+        // If this fails, the command that needs the folder will say so.
+        let _ = hardpan_files::create_private_folder(&self.options.temp);
+        match &self.options.confinement {
+            Confinement::Refused(reason) => Err(SandboxUnavailable::Refused(reason.clone())),
+            Confinement::None => Ok(None),
+            Confinement::Sandbox(sandbox) => {
+                let folders = [&scope.root, &self.options.temp].into_iter();
+                let folders: Result<Vec<_>, _> = folders.map(|folder| self.folder(folder)).collect();
+                let policy = folders.map(|folders| sandbox.policy.clone().with_writable(folders));
+                Ok(Some((&sandbox.launcher, policy.map_err(SandboxUnavailable::Folder)?)))
+            }
+        }
+    }
+
+    /// The shell with a command line, and the variables that all commands have.
+    pub(crate) fn program(&self, line: &str, scope: &Scope) -> Program {
+        // There is nobody to look at colours, or who wants to be asked.
+        let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+        Program::new(&self.options.program, &scope.folder)
+            .arguments(["-c", line])
+            .variables(self.options.environment.iter().cloned())
+            .variable("TMPDIR", &self.options.temp)
+            .variables(fixed.map(|(name, value)| (name.into(), value.into())))
+    }
+
     fn start(
         &self,
         line: &str,
         scope: &Scope,
         sandbox: Option<&(&SandboxLauncher, SandboxPolicy)>,
     ) -> std::io::Result<RunningCommand> {
-        // There is nobody to press a key in a pager or to look at colours.
-        let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-        let program = Program::new(&self.options.program, &scope.folder)
-            .arguments(["-c", line])
-            .variables(self.options.environment.iter().cloned())
-            .variable("TMPDIR", &self.options.temp)
-            .variables(fixed.map(|(name, value)| (name.into(), value.into())));
+        let program = self.program(line, scope);
         let (reader, writer) = std::io::pipe()?;
         let (told, events) = unbounded_channel();
         let streams =

@@ -39,6 +39,7 @@
 mod anchored_file; // AnchoredFile: a file reached through its opened folder
 mod bash; // the tool bash: a command, its output, its end
 mod blocking; // file operations on threads that may block
+mod console; // Console: a program in a terminal that goes on between calls
 mod declarations; // what models read about the tools
 mod diff; // a unified diff of bounded length
 mod edit; // the tool edit: replaces texts that occur exactly once
@@ -68,7 +69,8 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests // links t
 
 use std::sync::Arc;
 
-pub use bash::{Confinement, ShellOptions, command_environment, scrub_environment};
+pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environment, scrub_environment};
+pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
 pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};
 pub use fetch::WebOptions;
 pub use find::Find;

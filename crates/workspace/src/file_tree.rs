@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hardpan_files::FileGuard;
+use hardpan_prompt::folder_line;
 
 use crate::path::{display_path, with_forward_slashes};
 use crate::walk::{EntryKind, WalkEntry, walk};
@@ -47,9 +48,7 @@ impl FileTree {
                 }
             }
             hidden = folders.values().sum();
-            let word = |count: usize| if count == 1 { "file" } else { "files" };
-            lines
-                .extend(folders.iter().map(|(folder, count)| format!("{folder} ({count} {})", word(*count))));
+            lines.extend(folders.iter().map(|(folder, count)| folder_line(folder, *count)));
             lines.sort_unstable();
         }
         (lines, hidden)
