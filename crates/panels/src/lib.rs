@@ -23,6 +23,7 @@
 //!
 //! [`PanelTool`] lets the model use all of them through one small tool.
 
+mod consoles; // ConsoleTool: programs that go on, each in a terminal that is a panel
 mod ids; // PanelIds: ids that stay for the life of a conversation
 mod library; // Library: agents, skills and commands; SkillPanel: a skill that is loaded
 mod logs; // Logs: what happened, with times
@@ -38,6 +39,7 @@ mod todo; // Todo: what is left to do
 mod tool_panel; // ToolPanel: which tools are on and off
 mod tree; // Tree: the project's files, filtered and described
 
+pub use consoles::{ConsoleListener, ConsoleTool};
 pub use ids::{FIRST_FREE_NUMBER, PanelIds};
 pub use library::{Library, LibraryEntry, LibraryKind, SkillPanel};
 pub use logs::Logs;
