@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use hardpan_agent::events::BeforeProviderRequest;
 use hardpan_agent::{Agent, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::gather::GatherError;
 use hardpan_app::mentions::PromptSource;
@@ -286,6 +287,102 @@ async fn a_large_map_takes_in_new_files_and_closes_deleted_ones() {
         assert_eq!(told.contains("f ring()"), layout == "strata", "{told}");
         app.agent.shutdown().await.unwrap();
     }
+}
+
+/// The texts of all requests of a run, and what is done before each is sent.
+fn on_each_request(
+    app: &ConversationApp,
+    act: impl Fn(usize) + Send + Sync + 'static,
+) -> Arc<Mutex<Vec<String>>> {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let (requests, act) = (sent.clone(), Arc::new(act));
+    app.agent.events().subscribe::<BeforeProviderRequest, _>("test", move |event, _| {
+        let text = format!("{:?}", event.prompt);
+        let count = {
+            let mut requests = requests.lock().unwrap();
+            requests.push(text);
+            requests.len()
+        };
+        act(count);
+        async { Ok(()) }
+    });
+    sent
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changes_between_two_requests_of_a_run_is_sent_in_its_new_form() {
+    for layout in ["strata", "panels", "tiers", "inline"] {
+        let home = TestHome::new();
+        let mut options = home.options(SessionChoice::New);
+        options.target.layout = Some(layout.into());
+        let app = ConversationApp::open(&options, &FaceHooks::default()).unwrap();
+        app.agent.start().await;
+        let notes = home.folder.path().join("work/notes.txt");
+        let sent = on_each_request(&app, move |count| {
+            std::fs::write(&notes, format!("Remember the bread, {count} loaves of it.\n")).unwrap();
+        });
+        say(&app, "What is in @notes.txt?").await;
+        say(&app, "And what is in @notes.txt now?").await;
+        let sent = sent.lock().unwrap();
+        assert!(sent.len() > 3, "{layout}: the assistant looks at files, then answers");
+        assert!(sent[0].contains("Remember the milk"), "{layout}");
+        for (at, request) in sent.iter().enumerate().skip(1) {
+            assert!(request.contains(&format!("{at} loaves")), "{layout}: request {at} shows an old file");
+        }
+        app.agent.shutdown().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_are_those_of_the_content_also_after_a_resume() {
+    let home = TestHome::new();
+    let work = home.folder.path().join("work");
+    let panels = |session| {
+        let mut options = home.options(session);
+        options.target.layout = Some("panels".into());
+        options
+    };
+    let open = async |session| {
+        let app = ConversationApp::open(&panels(session), &FaceHooks::default()).unwrap();
+        app.agent.start().await;
+        app
+    };
+    let times = async |app: &ConversationApp| {
+        let items = app.preview_request("And now?").await.unwrap().snapshot.items;
+        let time = |key: &str| items.iter().find(|item| *item.key == *key).map(|item| item.changed_at_ms);
+        (time("file:notes.txt").unwrap(), time("tree").unwrap())
+    };
+    let set_time = |name: &str, seconds: u64| {
+        let modified = std::time::UNIX_EPOCH + Duration::from_secs(seconds);
+        std::fs::File::open(work.join(name)).unwrap().set_modified(modified).unwrap();
+    };
+    // What is seen for the first time changed when its file did, or its folder.
+    set_time("notes.txt", 1_600_000_000);
+    set_time("", 1_500_000_000);
+    let app = open(SessionChoice::New).await;
+    say(&app, "What is in @notes.txt?").await;
+    let first = times(&app).await;
+    assert_eq!(first, (1_600_000_000_000, 1_500_000_000_000));
+    // The same bytes at another time are no change.
+    home.write("work/notes.txt", "Remember the milk.\n");
+    home.write("work/other", "");
+    std::fs::remove_file(work.join("other")).unwrap();
+    set_time("notes.txt", 1_700_000_000);
+    assert_eq!(times(&app).await, first);
+    say(&app, "And now?").await;
+    assert_eq!(times(&app).await, first);
+    home.write("work/notes.txt", "Remember the bread.\n");
+    home.write("work/new.txt", "");
+    set_time("notes.txt", 1_000_000_000);
+    set_time("", 1_000_000_000);
+    say(&app, "And now?").await;
+    let second = times(&app).await;
+    assert!(second.0 > 1_700_000_000_000 && second.1 > 1_700_000_000_000, "{second:?}");
+    app.agent.shutdown().await.unwrap();
+    drop(app);
+    let app = open(SessionChoice::Latest).await;
+    assert_eq!(times(&app).await, second);
+    app.agent.shutdown().await.unwrap();
 }
 
 #[path = "embedding/panels.rs"]

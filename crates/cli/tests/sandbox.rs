@@ -308,17 +308,22 @@ fn aborting_ends_what_runs_in_the_sandbox() {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn a_console_is_a_terminal_in_the_sandbox_and_control_c_interrupts() {
+async fn a_console_is_a_terminal_in_the_sandbox_whose_keys_reach_the_program() {
     let Some(shell) = sandboxed_shell(NetworkAccess::Off) else { return };
-    let line = "trap 'echo interrupted; exit 7' INT; cat ../config/keys.toml; echo x > ../other/notes; \
-        test -t 0 && test -t 1 && echo ready; while :; do sleep 0.1; done";
+    // Whoever has the terminal, and is in its foreground, gets the signals of Ctrl-C.
+    let line = "cat ../config/keys.toml; echo x > ../other/notes; test -t 0 && test -t 1 && echo terminal; \
+        read -r _ _ _ _ group _ terminal foreground _ < /proc/$$/stat; \
+        test $terminal != 0 && test $group = $foreground && echo foreground; cat; exit 7";
     let console = shell.console.start(line, &shell.scope).expect("a console");
-    assert_eq!(console.wait(Some("ready"), PATIENCE).await, WaitOutcome::Matched);
-    console.send(&parse_keys("<C-c>")).expect("typed");
-    assert_eq!(console.wait(Some("interrupted"), PATIENCE).await, WaitOutcome::Matched);
+    for text in ["terminal", "foreground"] {
+        let waited = console.wait(Some(text), PATIENCE).await;
+        assert_eq!(waited, WaitOutcome::Matched, "{:?}", console.view(20));
+    }
+    console.send(&parse_keys("typed<Enter><C-d>")).expect("typed");
     assert_eq!(console.wait(None, PATIENCE).await, WaitOutcome::Ended);
     let view = console.view(20);
     assert_eq!(view.end, Some(ConsoleEnd::Process(ProcessEnd::Exit(7))), "{view:?}");
+    assert_eq!(view.lines[view.lines.len() - 2..], ["typed", "typed"], "{view:?}");
     assert!(!view.lines.iter().any(|line| line.contains("the key")), "{view:?}");
     assert_eq!(fs::read_to_string(shell.path("other/notes")).expect("the notes"), "notes\n");
 }
