@@ -85,17 +85,9 @@ pub(crate) struct StoredBlocks {
 pub(crate) struct BlockOutcome {
     pub results: Vec<EditBlockResult>,
     ended_well: bool,
-    /// Whether the context shows something that it did not show before.
-    pub opened_files: bool,
 }
 
 impl BlockOutcome {
-    /// Whether a file was changed.
-    pub fn changed_files(&self) -> bool {
-        let changed = [EditBlockStatus::Applied, EditBlockStatus::Created];
-        self.results.iter().any(|result| changed.contains(&result.status))
-    }
-
     /// Whether the model is to correct something.
     pub fn has_failures(&self) -> bool {
         self.ended_well && self.results.iter().any(|result| !result.status.is_success())
@@ -130,7 +122,6 @@ impl Agent {
         };
         let mut results = Vec::new();
         let mut file_observations = Vec::new();
-        let mut opened_files = false;
         for (index, block) in (1..).zip(found) {
             let result = match block {
                 Err(malformed) => EditBlockResult {
@@ -152,7 +143,7 @@ impl Agent {
                     result
                 }
             };
-            let result = self.open_unseen_file(result, &mut opened_files);
+            let result = self.open_unseen_file(result);
             results.push(result);
         }
         let stored = StoredBlocks { message: message.clone(), results, file_observations };
@@ -162,7 +153,7 @@ impl Agent {
         let results = stored.results;
         let event = EditBlockResults { message: message.clone(), results: results.clone() };
         self.events().emit(self, event).await;
-        Ok(Some(BlockOutcome { results, ended_well, opened_files }))
+        Ok(Some(BlockOutcome { results, ended_well }))
     }
 
     /// Carries out one block, as a call of the tool `edit` is.
@@ -207,11 +198,10 @@ impl Agent {
     }
 
     /// Opens the file of a block that the model wrote without having seen it.
-    fn open_unseen_file(&self, mut result: EditBlockResult, opened: &mut bool) -> EditBlockResult {
+    fn open_unseen_file(&self, mut result: EditBlockResult) -> EditBlockResult {
         if result.status == EditBlockStatus::NotInContext {
             let phrases = &self.inner.setup.texts.phrases.agent;
             let is_open = self.inner.setup.context_source.open_file(&result.path);
-            *opened |= is_open;
             let phrase = if is_open { &phrases.edit_block_opened } else { &phrases.edit_block_unseen };
             result.text = fill_template(phrase, &[("path", &result.path)]);
         }

@@ -45,7 +45,6 @@ struct ConsolePanel {
 }
 
 enum PanelState {
-    /// Boxed: the other variant is small.
     Running(Arc<Console>),
     /// It ran in an earlier life of the conversation.
     Former(FormerConsole),
@@ -365,3 +364,6 @@ impl Tool for ConsoleTool {
         Box::pin(async move { self.carry_out(&call).await.unwrap_or_else(|failed| failed) })
     }
 }
+
+#[cfg(test)]
+mod tests;
