@@ -311,7 +311,8 @@ fn on_each_request(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_changes_between_two_requests_of_a_run_is_sent_in_its_new_form() {
-    for layout in ["strata", "panels", "tiers", "inline"] {
+    // `inline` sends context with the person's message only, and says so.
+    for layout in ["strata", "panels", "tiers"] {
         let home = TestHome::new();
         let mut options = home.options(SessionChoice::New);
         options.target.layout = Some(layout.into());
@@ -337,13 +338,13 @@ async fn a_file_that_changes_between_two_requests_of_a_run_is_sent_in_its_new_fo
 async fn times_are_those_of_the_content_also_after_a_resume() {
     let home = TestHome::new();
     let work = home.folder.path().join("work");
-    let panels = |session| {
+    let tiers = |session| {
         let mut options = home.options(session);
-        options.target.layout = Some("panels".into());
+        options.target.layout = Some("tiers".into());
         options
     };
     let open = async |session| {
-        let app = ConversationApp::open(&panels(session), &FaceHooks::default()).unwrap();
+        let app = ConversationApp::open(&tiers(session), &FaceHooks::default()).unwrap();
         app.agent.start().await;
         app
     };
