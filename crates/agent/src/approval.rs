@@ -191,6 +191,13 @@ impl RulePattern {
     }
 }
 
+/// The words of a command line, if it is one plain command that only reads, such as `git log -5`.
+pub fn read_only_words(line: &str) -> Option<Vec<String>> {
+    let words = command::plain_words(line)?;
+    read_only::read_only_command(&words)?;
+    Some(words.into_iter().map(|word| word.text).collect())
+}
+
 impl fmt::Display for ApprovalRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)

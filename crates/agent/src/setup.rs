@@ -116,12 +116,6 @@ pub trait ContextSource: Send + Sync {
     /// quick: it reads neither files nor clocks.
     fn add_panels(&self, _snapshot: &mut Snapshot) {}
 
-    /// Whether something was opened or closed since the last observation, so that the next request
-    /// needs another one.
-    fn is_outdated(&self) -> bool {
-        false
-    }
-
     /// Which files refer to each other. Called once, on a blocking thread, before the first request
     /// of the `tiers` layout.
     fn coupling(&self) -> Coupling {

@@ -245,6 +245,15 @@ impl ApprovalHandler for Approver {
 }
 
 impl Approver {
+    /// The tools that run commands.
+    fn command_tools(&self) -> Vec<Arc<str>> {
+        let names = self.tools.list().into_iter().map(|tool| tool.name);
+        let runs_commands = |name: &Arc<str>| {
+            self.tools.describe(name).is_some_and(|tool| tool.subject_kind() == SubjectKind::Command)
+        };
+        names.filter(runs_commands).collect()
+    }
+
     /// Decides about a call. `Ok` says who allowed it, and by which rule; `Err` who denied it, and
     /// why.
     async fn decide(
@@ -255,8 +264,14 @@ impl Approver {
             rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
                 && !(is_about_git(rule) && names_programs(&self.scope.root))
         };
+        // What no command may do, a console may not, either.
+        let mut names = vec![question.tool_name.clone()];
+        if matches!(question.subject, CallSubject::Command(_)) {
+            names.extend(self.command_tools());
+        }
         let denies = |rule: &ApprovalRule| {
-            rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))
+            let denies_as = |name| rule.denies(name, &question.subject, |path| self.workspace_path(path));
+            names.iter().any(|name| denies_as(name))
         };
         if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
             let reason = format!("the settings deny it ({rule})");

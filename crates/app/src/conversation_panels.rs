@@ -12,14 +12,15 @@ use hardpan_agent::expand::Expansions;
 use hardpan_agent::{Agent, Conversation, Delivery, Input, InputSource, RunEnd};
 use hardpan_context::{FoundSecret, LayoutName, SecretScanner};
 use hardpan_panels::{
-    Library, LibraryEntry, LibraryKind, Logs, Memories, NotificationKind, OpenFiles, Panel, PanelRegistry,
-    PanelTool, RunSummary, SavedPanels, Scratchpad, Spine, SpineDecision, SpineLimits, Statistics,
-    StatisticsFigures, Todo, ToolPanel, Tree,
+    ConsoleTool, Library, LibraryEntry, LibraryKind, Logs, Memories, NotificationKind, OpenFiles, Panel,
+    PanelRegistry, PanelTool, RunSummary, SavedPanels, Scratchpad, Spine, SpineDecision, SpineLimits,
+    Statistics, StatisticsFigures, Todo, ToolPanel, Tree,
 };
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
-use hardpan_tools::{Scope, ToolRegistry, ToolSource};
+use hardpan_tools::{ConsoleShell, Scope, ShellOptions, Tool, ToolRegistry, ToolSource};
 
 use crate::clock::now;
+use crate::git_panels::{GitReader, GitTool};
 use crate::settings::{PanelKind, Settings};
 
 /// The session entry that stores the [`SavedPanels`]. Sessions on disk have this name.
@@ -36,6 +37,8 @@ pub struct ConversationPanels {
     statistics: Option<Arc<Statistics>>,
     spine: Option<Arc<Spine>>,
     logs: Option<Arc<Logs>>,
+    /// The tools that open panels of their own.
+    opening_tools: Vec<Arc<dyn Tool>>,
     /// What the session file has.
     stored: Mutex<SavedPanels>,
     /// Tokens and dollars of the session when the current run began.
@@ -54,6 +57,9 @@ pub(crate) struct PanelSources<'a> {
     pub secrets: &'a [FoundSecret],
     /// Whether the agent goes on by itself while work remains; replaces the setting.
     pub auto_continue: Option<bool>,
+    /// How the programs of consoles run.
+    pub shell: ShellOptions,
+    pub git: Arc<GitReader>,
 }
 
 impl ConversationPanels {
@@ -62,6 +68,7 @@ impl ConversationPanels {
         let registry = Arc::new(PanelRegistry::default());
         let limits = spine_limits(sources);
         let kinds = enabled_kinds(sources, &limits);
+        let (has_consoles, has_git) = (kinds.contains(&PanelKind::Console), kinds.contains(&PanelKind::Git));
         let (mut todo, mut statistics, mut spine, mut logs) = (None, None, None, None);
         for kind in kinds {
             let panel: Arc<dyn Panel> = match kind {
@@ -77,9 +84,24 @@ impl ConversationPanels {
                 PanelKind::Spine => spine.insert(Arc::new(Spine::new(limits))).clone(),
                 PanelKind::Logs => logs.insert(Arc::new(Logs::default())).clone(),
                 PanelKind::Scratchpad => Arc::new(Scratchpad::default()),
+                PanelKind::Console | PanelKind::Git => continue,
             };
             registry.add(panel);
         }
+        let mut opening_tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if has_consoles {
+            let told = spine.clone();
+            let listener = move |_: &str, event: &str| {
+                told.iter()
+                    .for_each(|spine: &Arc<Spine>| spine.notify(NotificationKind::Console, event, now()));
+            };
+            let shell = ConsoleShell::new(sources.shell.clone());
+            opening_tools.push(Arc::new(ConsoleTool::new(&registry, shell, Arc::new(listener))));
+        }
+        if has_git {
+            opening_tools.push(Arc::new(GitTool::new(&registry, sources.git.clone())));
+        }
+        // After the tools are made, which say how their panels come back.
         registry.restore(saved.clone());
         let (before_run, is_continuation) = Default::default();
         let stored = Mutex::new(saved);
@@ -89,10 +111,16 @@ impl ConversationPanels {
             statistics,
             spine,
             logs,
+            opening_tools,
             stored,
             before_run,
             is_continuation,
         })
+    }
+
+    /// Whether the conversation may have panels.
+    fn is_used(&self) -> bool {
+        !self.registry.is_empty() || !self.opening_tools.is_empty()
     }
 
     /// The spine, which takes notifications; none if the settings leave it out.
@@ -102,11 +130,11 @@ impl ConversationPanels {
 
     /// Declares the tool `panel` and those that panels bring. They stay as they are declared now.
     pub(crate) fn register_tools(&self, tools: &ToolRegistry, files: Arc<dyn OpenFiles>) {
-        if self.registry.is_empty() {
+        if !self.is_used() {
             return;
         }
         let tool = PanelTool::new(self.registry.clone(), files, Arc::new(now));
-        let brought = self.registry.tools();
+        let brought = self.registry.tools().into_iter().chain(self.opening_tools.iter().cloned());
         for tool in [Arc::new(tool) as _].into_iter().chain(brought) {
             // Tests check that no other tool has one of their names.
             let _ = tools.register(&ToolSource::built_in(), tool);
@@ -116,7 +144,7 @@ impl ConversationPanels {
     /// Keeps the panels up to date, stores them when a tool changed them, and lets the spine decide
     /// what happens after a run.
     pub(crate) fn follow(self: &Arc<Self>, agent: &Agent) {
-        if self.registry.is_empty() {
+        if !self.is_used() {
             return;
         }
         let events = agent.events();

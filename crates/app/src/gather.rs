@@ -27,6 +27,7 @@ use crate::target::{resolve_keep, resolve_lifetime};
 pub use content_times::ContentTimes;
 pub(crate) use folder::discover_expansions;
 pub use folder::{FolderReader, RepositoryState};
+pub(crate) use folder_watch::FolderWatch;
 
 /// Why the inputs of a request cannot be gathered. A part of the folder that cannot be read is no
 /// error: the snapshot lists it with the reason.

@@ -48,6 +48,7 @@ mod conversation_panels; // ConversationPanels: the panels of a conversation, an
 mod error_text; // error_text: an error with its causes, in one line
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
+mod git_panels; // GitTool: outputs of git that stay in view
 pub mod learned_state; // what providers taught us, stored between runs
 pub mod mentions; // the files and images that a prompt names with @
 pub mod model_check; // compares the catalogue with the provider's own list of models

@@ -173,6 +173,8 @@ impl ConversationApp {
             expansions: &expansions,
             secrets: &secrets.known,
             auto_continue: options.auto_continue,
+            shell: tool_set.commands.clone(),
+            git: reader.git_reader(),
         };
         let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
         let context =

@@ -46,7 +46,7 @@ use crate::settings::Settings;
 use crate::target::{
     TargetError, resolve_keep, resolve_layout, resolve_lifetime, resolve_target, target_notices,
 };
-use crate::tool_set::{SessionArtifacts, shown_tools};
+use crate::tool_set::{SessionArtifacts, shown_shell, shown_tools};
 use crate::workspace_context::WorkspaceContext;
 
 /// Why a request cannot be built.
@@ -165,6 +165,8 @@ pub async fn assemble(
         expansions: &expansions,
         secrets: &secrets.known,
         auto_continue: None,
+        shell: shown_shell(),
+        git: reader.git_reader(),
     };
     let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
     let context = WorkspaceContext::new(reader, map_tokens, pinned, panels.registry.clone(), layout);

@@ -69,6 +69,8 @@ pub struct ToolSet {
     pub journal: Option<Arc<Journal>>,
     /// Whether rules may allow commands.
     pub command_rules: CommandRules,
+    /// How the commands of the model run.
+    pub(crate) commands: ShellOptions,
     /// The folder that long outputs of commands go to.
     pub outputs: PathBuf,
     user_folders: UserFolders,
@@ -125,6 +127,7 @@ impl ToolSet {
             confinement: command_sandbox.confinement,
             ..own.clone()
         };
+        let commands = shell.clone();
         let tools = ToolRegistry::built_in(tools(settings, index.clone(), journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
         ToolSet {
@@ -132,6 +135,7 @@ impl ToolSet {
             shell,
             journal,
             command_rules: command_sandbox.rules,
+            commands,
             outputs,
             user_folders: settings.user_folders.clone(),
             scratch: scratch.map(Path::to_owned),
@@ -180,8 +184,12 @@ fn tools(
 
 /// The tools for a request that is only shown. They create nothing on disk, and are never called.
 pub(crate) fn shown_tools(settings: &Settings, index: Arc<LiveIndex>) -> ToolRegistry {
+    ToolRegistry::built_in(tools(settings, index, None, shown_shell()))
+}
+
+/// The shell of tools that are never called.
+pub(crate) fn shown_shell() -> ShellOptions {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
     let (program, environment) = ("/bin/sh".into(), Default::default());
-    let shell = ShellOptions { program, outputs, temp, environment, confinement: Confinement::None };
-    ToolRegistry::built_in(tools(settings, index, None, shell))
+    ShellOptions { program, outputs, temp, environment, confinement: Confinement::None }
 }

@@ -2,7 +2,6 @@
 //! list, its symbol map, and the files that the user opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::expand::AgentDefinition;
@@ -41,8 +40,6 @@ pub struct WorkspaceContext {
     panels: Arc<PanelRegistry>,
     /// Whether requests show the ids of open files, which must stay then.
     shows_ids: bool,
-    /// Whether the model opened or closed a file since the last observation.
-    is_outdated: AtomicBool,
 }
 
 /// What a request shows of the repository unasked.
@@ -104,7 +101,6 @@ impl WorkspaceContext {
             last_description: Mutex::default(),
             panels,
             shows_ids,
-            is_outdated: AtomicBool::new(false),
         }
     }
 
@@ -239,10 +235,6 @@ impl ContextSource for WorkspaceContext {
         snapshot.items.extend(panels);
     }
 
-    fn is_outdated(&self) -> bool {
-        self.is_outdated.load(Ordering::Acquire)
-    }
-
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         self.reader.refresh(request.reason);
         let mut file = self.reader.read(request.now);
@@ -254,8 +246,6 @@ impl ContextSource for WorkspaceContext {
         if keeps {
             *self.lock_system() = Some(file.system.clone());
         }
-        // Before anything is read: what is opened from here on needs another look.
-        self.is_outdated.store(false, Ordering::Release);
         self.panels.refresh(&RefreshContext { scope: self.reader.scope(), now: request.now });
         let pinned = self.pinned_context();
         for path in &pinned.files {
@@ -304,7 +294,6 @@ impl OpenFiles for WorkspaceContext {
         opened.map_err(ActionError::failed)?;
         let shown = display_path(&scope.root, &place);
         let id = self.panels.open_file(&shown);
-        self.is_outdated.store(true, Ordering::Release);
         Ok((shown, id))
     }
 
@@ -315,9 +304,6 @@ impl OpenFiles for WorkspaceContext {
         let mut closed = self.panels.close_file(path) | self.panels.close_file(&named);
         for open in user_files.iter().filter(|open| [path, &named].contains(&&*shown(open))) {
             closed |= WorkspaceContext::close(self, open);
-        }
-        if closed {
-            self.is_outdated.store(true, Ordering::Release);
         }
         closed
     }

@@ -14,12 +14,13 @@ use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason, WorkspaceWatch};
+use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::folder_watch::FolderWatch;
 use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading};
+use crate::git_panels::GitReader;
 use crate::notice::NoticeSink;
 use crate::settings::Settings;
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
@@ -37,7 +38,7 @@ pub struct RepositoryState {
 /// agent.
 pub struct FolderReader {
     scope: Scope,
-    git: Git,
+    git: Arc<Git>,
     settings: Arc<Settings>,
     skills: Vec<Skill>,
     index: Arc<LiveIndex>,
@@ -59,6 +60,7 @@ impl FolderReader {
     ) -> Self {
         let watch =
             Arc::new(FolderWatch::new(scope.guard(), scope.root.clone(), index.clone(), notices.clone()));
+        let git = Arc::new(git);
         FolderReader { scope, git, settings, skills, index, notices, watch, readings: Mutex::default() }
     }
 
@@ -81,9 +83,9 @@ impl FolderReader {
         }
     }
 
-    /// The watch of the folder, once it runs.
-    pub fn running_watch(&self) -> Option<&Arc<WorkspaceWatch>> {
-        self.watch.running()
+    /// What reads the repository for panels.
+    pub(crate) fn git_reader(&self) -> Arc<GitReader> {
+        Arc::new(GitReader { git: self.git.clone(), watch: self.watch.clone() })
     }
 
     fn lock_readings(&self) -> MutexGuard<'_, Readings> {

@@ -111,11 +111,15 @@ pub enum PanelKind {
     Logs,
     /// P9: named cells of text.
     Scratchpad,
+    /// The tool `console`, whose programs are panels.
+    Console,
+    /// The tool `git`, whose outputs are panels.
+    Git,
 }
 
 impl PanelKind {
     /// All kinds, by their ids.
-    pub const ALL: [PanelKind; 9] = [
+    pub const ALL: [PanelKind; 11] = [
         PanelKind::Todo,
         PanelKind::Library,
         PanelKind::Statistics,
@@ -125,6 +129,8 @@ impl PanelKind {
         PanelKind::Spine,
         PanelKind::Logs,
         PanelKind::Scratchpad,
+        PanelKind::Console,
+        PanelKind::Git,
     ];
 }
 

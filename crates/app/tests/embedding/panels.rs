@@ -268,3 +268,62 @@ async fn guard_rails_and_the_setting_stop_it() {
         app.agent.shutdown().await.unwrap();
     }
 }
+
+/// A program that waits for a key, and the log of a repository.
+const LIVE_SCRIPT: &str = r#"
+turns:
+  - when: {contains: Start it}
+    text: I start it.
+    tool_calls:
+      - {name: console, arguments: {action: start, text: "echo ready; read line; echo got $line"}}
+      - {name: console, arguments: {action: wait, id: P10, text: ready, seconds: 60}}
+      - {name: git, arguments: {command: log --oneline}}
+      - {name: git, arguments: {command: git push}}
+  - when: {contains: Go on}
+    text: I go on.
+    tool_calls:
+      - {name: console, arguments: {action: send, id: P10, text: "it<Enter>"}}
+      - {name: console, arguments: {action: wait, id: P10, seconds: 60}}
+default: {text: That is all.}
+"#;
+
+fn git(folder: &std::path::Path, arguments: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let output =
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consoles_and_git_results_are_panels_that_follow_what_happens() {
+    for layout in ["strata", "panels", "tiers"] {
+        let config = format!("layout = \"{layout}\"\npanels = [\"console\", \"git\"]");
+        let home = PanelHome::new(LIVE_SCRIPT, &config).await;
+        let work = home.home.folder.path().join("work");
+        git(&work, &["init", "-q"]);
+        git(&work, &["commit", "-q", "--allow-empty", "-m", "the first commit"]);
+        let app = home.open(SessionChoice::New).await;
+        assert_eq!(prompt(&app, "Start it").await, RunEnd::Done, "{layout}");
+        let said = results(&app);
+        assert_eq!(said[0], "Started as P10.");
+        assert!(said[1].starts_with("It was printed."), "{layout}: {}", said[1]);
+        assert_eq!(said[2], "Opened 'git log --oneline' as P11");
+        assert!(said[3].contains("is not known to only read"), "{layout}: {}", said[3]);
+        let since = app.agent.now();
+        let before = next_body(&app, since).await;
+        assert!(before.contains("(running)") && before.contains("the first commit"), "{layout}: {before}");
+
+        git(&work, &["commit", "-q", "--allow-empty", "-m", "the second commit"]);
+        assert_eq!(prompt(&app, "Go on").await, RunEnd::Done, "{layout}");
+        let before = next_body(&app, since).await;
+        for text in ["got it", "(ended with exit code 0)", "the second commit"] {
+            assert!(before.contains(text), "{layout}: {text}\n{before}");
+        }
+        app.agent.shutdown().await.unwrap();
+        drop(app);
+        let app = home.open(SessionChoice::Latest).await;
+        assert_eq!(next_body(&app, since).await, before, "{layout}");
+        app.agent.shutdown().await.unwrap();
+    }
+}
