@@ -324,7 +324,7 @@ async fn a_file_that_changes_between_two_requests_of_a_run_is_sent_in_its_new_fo
         });
         say(&app, "What is in @notes.txt?").await;
         say(&app, "And what is in @notes.txt now?").await;
-        let sent = sent.lock().unwrap();
+        let sent = sent.lock().unwrap().clone();
         assert!(sent.len() > 3, "{layout}: the assistant looks at files, then answers");
         assert!(sent[0].contains("Remember the milk"), "{layout}");
         for (at, request) in sent.iter().enumerate().skip(1) {

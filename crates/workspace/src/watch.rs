@@ -346,5 +346,6 @@ fn is_rule_file(path: &str) -> bool {
     matches!(path.rsplit('/').next(), Some(".gitignore" | ".ignore"))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hardpan_context::{SnapshotFile, TreeEntry};
-use hardpan_prompt::Hash;
+use hardpan_prompt::{Hash, Text};
 use serde::{Deserialize, Serialize};
 
 /// When the contents of the tree, of git's status and of files last changed. The time of a file is
@@ -49,7 +49,7 @@ impl ContentTimes {
             item.last_refresh_ms = time_of("git".into(), hash, &mut || now);
         }
         for entry in &mut file.files {
-            let content = entry.content.as_ref().map(|content| content.as_str()).or(entry.reason.as_deref());
+            let content = entry.content.as_ref().map(Text::as_str).or(entry.reason.as_deref());
             let hash = Hash::of(content.unwrap_or_default().as_bytes());
             let modified = entry.last_refresh_ms;
             entry.last_refresh_ms = time_of(format!("file:{}", entry.path), hash, &mut || modified);
