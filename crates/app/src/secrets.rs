@@ -27,13 +27,16 @@ const ENV_FILES: [&str; 6] = [
 const MAX_ENV_BYTES: u64 = 64 << 10;
 
 /// Words in the name of a variable whose value is a secret.
-const SECRET_WORDS: [&str; 10] = [
+const SECRET_WORDS: [&str; 13] = [
     "KEY",
     "APIKEY",
     "TOKEN",
     "SECRET",
     "PASSWORD",
     "PASSWD",
+    "PASS",
+    "PWD",
+    "DSN",
     "PASSPHRASE",
     "CREDENTIAL",
     "CREDENTIALS",
@@ -94,11 +97,17 @@ fn env_secrets(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let upper = name.to_ascii_uppercase();
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && name.len() <= 64;
         let is_sample = SAMPLES.iter().any(|sample| value.to_ascii_lowercase().contains(sample));
-        let is_secret = upper.split('_').any(|word| SECRET_WORDS.contains(&word));
+        let is_secret = upper.split('_').any(|word| SECRET_WORDS.contains(&word)) || has_password(value);
         // A number or a path is no password, and would be found all over the code.
         let is_plain = value.chars().all(|c| c.is_ascii_digit()) || value.starts_with(['/', '.', '$']);
         (is_name && is_secret && !is_sample && !is_plain).then_some((name, value))
     })
+}
+
+/// Whether a value is an address with a password: `postgres://user:password@host/`.
+fn has_password(value: &str) -> bool {
+    let user = value.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+    user.and_then(|(user, _)| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
 #[cfg(test)]
@@ -108,8 +117,16 @@ mod tests {
     #[test]
     fn an_env_file_has_secrets_by_their_names_and_samples_are_none() {
         let text = "# x\nexport DB_PASSWORD='correct horse battery'\nPORT=8080\nAPI_TOKEN=\"t0ken-of-the-test\"\n\
-                    SECRET=changeme-please\nKEY_FILE=/etc/keys\nNAME=hardpan\nMAX_TOKENS=120000\n";
+                    SECRET=changeme-please\nKEY_FILE=/etc/keys\nNAME=hardpan\nMAX_TOKENS=120000\n\
+                    MYSQL_PWD=tr0ub4dor-and-3\nDATABASE_URL=postgres://u:tr0ub4dor@db.corp/x\n\
+                    SITE_URL=https://corp/a\nREPOSITORY=ssh://git@corp/x\n";
         let found: Vec<(&str, &str)> = env_secrets(text).collect();
-        assert_eq!(found, [("DB_PASSWORD", "correct horse battery"), ("API_TOKEN", "t0ken-of-the-test")]);
+        let expected = [
+            ("DB_PASSWORD", "correct horse battery"),
+            ("API_TOKEN", "t0ken-of-the-test"),
+            ("MYSQL_PWD", "tr0ub4dor-and-3"),
+            ("DATABASE_URL", "postgres://u:tr0ub4dor@db.corp/x"),
+        ];
+        assert_eq!(found, expected);
     }
 }

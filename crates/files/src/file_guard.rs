@@ -5,9 +5,9 @@ mod hidden_files; // HiddenFiles: what is in hidden folders
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use self::hidden_files::HiddenFiles;
+pub use self::hidden_files::HiddenFiles;
 use crate::{OpenFolder, RegularFile, UnreadableReason};
 
 /// The most links that are followed one after the other; Linux follows as many.
@@ -25,7 +25,7 @@ pub struct FileGuard {
     /// Links resolved; a path that does not exist yet is there too.
     hidden: Vec<PathBuf>,
     /// What is in the hidden folders, looked up when a file has several names.
-    hidden_files: Arc<OnceLock<HiddenFiles>>,
+    hidden_files: HiddenFiles,
 }
 
 impl FileGuard {
@@ -38,7 +38,12 @@ impl FileGuard {
         hidden.sort_unstable();
         hidden.dedup();
         let readable = readable.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        FileGuard { root, readable, hidden, hidden_files: Arc::default() }
+        FileGuard { root, readable, hidden, hidden_files: HiddenFiles::default() }
+    }
+
+    /// The same with what another guard of these folders has found in them.
+    pub fn with_hidden_files(self, hidden_files: HiddenFiles) -> Self {
+        FileGuard { hidden_files, ..self }
     }
 
     /// A guard for all files below a folder.
@@ -137,8 +142,8 @@ impl FileGuard {
     /// Whether one of the names of a file is hidden: a hard link to a key or a session.
     fn has_hidden_name(&self, file: &RegularFile) -> bool {
         let shown: Vec<&Path> = self.folders().collect();
-        let inner = || self.hidden_files.get_or_init(|| HiddenFiles::find(&self.hidden, &shown));
-        self.hidden.iter().any(|hidden| file.is_named(hidden)) || inner().hold(file)
+        self.hidden.iter().any(|hidden| file.is_named(hidden))
+            || self.hidden_files.hold(file, &self.hidden, &shown)
     }
 
     fn folders(&self) -> impl Iterator<Item = &Path> {

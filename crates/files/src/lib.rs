@@ -31,7 +31,7 @@ mod private_file; // create_private_folder, write_private_file: for the owner on
 mod regular_file; // RegularFile: an open regular file
 mod unreadable; // UnreadableReason: why a file cannot be read
 
-pub use file_guard::FileGuard;
+pub use file_guard::{FileGuard, HiddenFiles};
 pub use lines::{FileLines, LineExcess, MAX_LINE_BYTES, UnreadLine, read_lines};
 pub use open_folder::OpenFolder;
 pub use private_file::{create_private_folder, write_private_file};

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use hardpan_files::{FileGuard, OpenFolder, UnreadableReason};
+use hardpan_files::{FileGuard, HiddenFiles, OpenFolder, UnreadableReason};
 use hardpan_workspace::display_path;
 use thiserror::Error;
 
@@ -30,6 +30,8 @@ pub struct Scope {
     pub hidden: Vec<PathBuf>,
     /// The workspace root, held open since the scope was made, or since the root exists.
     open_root: Arc<OnceLock<Arc<OpenFolder>>>,
+    /// What is in the hidden folders, once somebody asked.
+    hidden_files: HiddenFiles,
 }
 
 /// Why a call may not use a path. The messages are answers to the model; `path` is always as the
@@ -128,6 +130,7 @@ impl Scope {
             readable: Vec::new(),
             hidden: Vec::new(),
             open_root: Arc::default(),
+            hidden_files: HiddenFiles::default(),
         };
         scope.open_root();
         scope
@@ -142,7 +145,7 @@ impl Scope {
     /// Opens the files that may be read, and no others.
     pub fn guard(&self) -> FileGuard {
         let readable: Vec<PathBuf> = self.readable.iter().filter(|folder| is_real(folder)).cloned().collect();
-        FileGuard::new(self.open_root(), &readable, &self.hidden)
+        FileGuard::new(self.open_root(), &readable, &self.hidden).with_hidden_files(self.hidden_files.clone())
     }
 
     fn open_root(&self) -> Option<Arc<OpenFolder>> {
