@@ -59,6 +59,7 @@ mod last_request; // LastRequest: the last request as it was sent
 mod layout_state; // the layout's state between requests
 mod model_selection; // ModelSelection: model, layout and thinking of the next request
 mod navigate; // continuing from an earlier entry of the session
+mod pages; // the pages that prompts name, as items
 mod preview; // RequestPreview: the next request as it would be sent
 mod queue; // the queues: inputs typed while a run is in progress
 mod recall; // stored messages, for faces and for the tool recall

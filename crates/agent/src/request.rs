@@ -19,6 +19,7 @@ use crate::conversation::Conversation;
 use crate::error::{BuildError, PlanError};
 use crate::events::ContextEvent;
 use crate::model_selection::ModelSelection;
+use crate::pages::page_items;
 use crate::run::RunState;
 use crate::setup::ObserveError;
 
@@ -107,6 +108,7 @@ impl Agent {
                 .filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
+        snapshot.items.extend(page_items(&conversation.custom));
         snapshot.fold = snapshot.fold.or(Self::lost_cache(&conversation, selection, snapshot.now));
         snapshot.cache_lifetime = self.cache_lifetime();
         let pauses = conversation.pauses.iter().copied().chain(conversation.pause_until(snapshot.now));

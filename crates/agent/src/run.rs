@@ -152,6 +152,11 @@ impl Agent {
         let mut fresh = Some(self.add_message(prompt, prepared.id).await?);
         self.record_thinking();
         drop(self.store_tool_switches());
+        if let Some(prompt) = &fresh
+            && let Err(stop) = self.fetch_pages(&prepared, prompt, token).await?
+        {
+            return Ok(stop);
+        }
         let extension = match self.prepare_run(run_state, &prepared, token).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(stop),
@@ -229,7 +234,7 @@ impl Agent {
                     }
                 }
             }
-            let delivered = self.deliver_inputs(run_state, due).await?;
+            let delivered = self.deliver_inputs(run_state, due, token).await?;
             if delivered.is_some() {
                 block_failures = 0;
             }
@@ -307,11 +312,14 @@ impl Agent {
         &self,
         run_state: &mut RunState,
         due: Vec<PreparedInput>,
+        token: &CancellationToken,
     ) -> Result<Option<MessageId>, AgentError> {
         let mut first = None;
         for prepared in &due {
             let body = MessageBody::User { content: prepared.parts() };
             let id = self.add_message(body, prepared.id).await?;
+            // An abort is noticed before the next request.
+            let _ = self.fetch_pages(prepared, &id, token).await?;
             first = first.or(Some(id));
         }
         if first.is_some() {

@@ -16,7 +16,7 @@ use hardpan_context::{
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{DeniedBy, TokenUsage};
 use hardpan_providers::Client;
-use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
+use hardpan_tools::{CallSubject, PageReader, Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -42,6 +42,8 @@ pub struct Setup {
     pub tools: ToolRegistry,
     /// Carries out the edit blocks of models without tools; `None` where nothing may be changed.
     pub edit_block_tool: Option<Arc<dyn Tool>>,
+    /// Fetches the pages that prompts name; `None` leaves them alone.
+    pub pages: Option<Arc<PageReader>>,
     /// Runs the commands that the user types after `!`; `None` disables them.
     pub shell: Option<Arc<dyn Tool>>,
     /// The folders that tools may read and write.
@@ -221,6 +223,12 @@ pub trait ClientFactory: Send + Sync {
 pub trait ApprovalHandler: Send + Sync {
     /// Decides about one tool call. There is no time limit: a person may be asked.
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision>;
+
+    /// Decides whether a page that the user's prompt names may be fetched. The question is that of a
+    /// call of `fetch`.
+    fn approve_page<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
+        self.approve(question)
+    }
 
     /// Asks the user for a line of text; `None` if nobody is there to answer.
     fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {

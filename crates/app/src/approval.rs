@@ -15,7 +15,7 @@ use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 use crate::audit_log::{AllowedBy, AuditLog};
 use crate::notice::{Notice, NoticeSink};
 use crate::repository_programs::names_programs;
-use crate::settings::Settings;
+use crate::settings::{PagesMode, Settings};
 
 /// The longest list of rules that is read, in bytes.
 const MAX_RULE_BYTES: u64 = 4 * 1024 * 1024;
@@ -105,6 +105,7 @@ pub struct Approver {
     denied: Vec<ApprovalRule>,
     mode: ApprovalMode,
     command_rules: CommandRules,
+    pages: PagesMode,
     scope: Scope,
     tools: ToolRegistry,
     prompter: Option<Arc<dyn UserPrompter>>,
@@ -148,7 +149,20 @@ impl Approver {
             allow.chain(kept.map(|rule| parse(RuleList::Allowed, rule))).collect::<Result<_, _>>()?;
         let denied = config.deny.iter().map(|rule| parse(RuleList::Deny, rule)).collect::<Result<_, _>>()?;
         let (allowed, command_rules) = (Mutex::new(allowed), CommandRules::default());
-        Ok(Approver { allowed, denied, mode, command_rules, scope, tools, prompter, file, notices, log })
+        let pages = config.pages.unwrap_or_default();
+        Ok(Approver {
+            allowed,
+            denied,
+            mode,
+            command_rules,
+            pages,
+            scope,
+            tools,
+            prompter,
+            file,
+            notices,
+            log,
+        })
     }
 
     /// Sets whether rules may allow commands.
@@ -228,6 +242,14 @@ impl ApprovalHandler for Approver {
         }
     }
 
+    fn approve_page<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
+        if self.pages != PagesMode::On || self.denying_rule(question).is_some() {
+            return self.approve(question);
+        }
+        self.log.allowed(question, AllowedBy::Rule, Some("pages = \"on\"".into()));
+        Box::pin(std::future::ready(ApprovalDecision::Allow))
+    }
+
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
             match self.decide(question).await {
@@ -254,6 +276,19 @@ impl Approver {
         names.filter(runs_commands).collect()
     }
 
+    /// The rule of the settings that denies a call.
+    fn denying_rule(&self, question: &ApprovalRequest) -> Option<&ApprovalRule> {
+        // What no command may do, a console may not, either.
+        let mut names = vec![question.tool_name.clone()];
+        if matches!(question.subject, CallSubject::Command(_)) {
+            names.extend(self.command_tools());
+        }
+        self.denied.iter().find(|rule| {
+            let denies_as = |name| rule.denies(name, &question.subject, |path| self.workspace_path(path));
+            names.iter().any(|name| denies_as(name))
+        })
+    }
+
     /// Decides about a call. `Ok` says who allowed it, and by which rule; `Err` who denied it, and
     /// why.
     async fn decide(
@@ -264,16 +299,7 @@ impl Approver {
             rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
                 && !(is_about_git(rule) && names_programs(&self.scope.root))
         };
-        // What no command may do, a console may not, either.
-        let mut names = vec![question.tool_name.clone()];
-        if matches!(question.subject, CallSubject::Command(_)) {
-            names.extend(self.command_tools());
-        }
-        let denies = |rule: &ApprovalRule| {
-            let denies_as = |name| rule.denies(name, &question.subject, |path| self.workspace_path(path));
-            names.iter().any(|name| denies_as(name))
-        };
-        if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
+        if let Some(rule) = self.denying_rule(question) {
             let reason = format!("the settings deny it ({rule})");
             return Err((DeniedBy::Rule, reason));
         }

@@ -9,7 +9,7 @@ use hardpan_context::Target;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::Image;
 use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore, SessionSummary};
-use hardpan_tools::Scope;
+use hardpan_tools::{PageReader, Scope};
 use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
 
@@ -33,12 +33,12 @@ use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation
 use crate::session_origin::{
     ForeignSession, ForeignSessions, drop_outside_files_of, drop_pinned_outside, foreign_session,
 };
-use crate::settings::{Settings, SettingsError, expand_home};
+use crate::settings::{PagesMode, Settings, SettingsError, expand_home};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
     resolve_lifetime, resolve_target,
 };
-use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet};
+use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet, web_options};
 use crate::workspace_context::WorkspaceContext;
 
 /// What a face provides.
@@ -203,6 +203,7 @@ impl ConversationApp {
             clock: Arc::new(now),
             tools: tool_set.tools.clone(),
             edit_block_tool: Some(hardpan_tools::edit_block_tool(tool_set.journal.clone())),
+            pages: page_reader(&settings),
             shell: Some(tool_set.shell.clone()),
             scope: scope.clone(),
             expansions,
@@ -406,6 +407,14 @@ pub(crate) fn workspace_scope(root: &Path, folder: &Path, settings: &Settings) -
 pub(crate) fn with_outputs(mut scope: Scope, outputs: &Path) -> Scope {
     scope.add_readable(outputs);
     scope
+}
+
+/// Fetches the pages that prompts name, unless the settings say not to.
+fn page_reader(settings: &Settings) -> Option<Arc<PageReader>> {
+    let config = &settings.config;
+    let cache = settings.user_folders.cache.as_ref().map(|cache| cache.join("pages"));
+    let is_off = config.pages.unwrap_or_default() == PagesMode::Off;
+    (!is_off).then(|| Arc::new(PageReader::new(&web_options(settings), cache)))
 }
 
 fn approver(

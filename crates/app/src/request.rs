@@ -188,6 +188,7 @@ pub async fn assemble(
         clock: clock(options.now),
         tools,
         edit_block_tool: Some(hardpan_tools::edit_block_tool(None)),
+        pages: None,
         shell: None,
         scope,
         expansions,

@@ -23,7 +23,7 @@ use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
-    Config, LimitsConfig, NetworkSetting, PanelKind, ProviderConfig, RetryConfig, SandboxMode, SpineConfig,
+    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, ProviderConfig, RetryConfig, SandboxMode, SpineConfig,
     UnknownSandboxMode,
 };
 pub use error::SettingsError;

@@ -167,6 +167,11 @@ impl ToolSet {
     }
 }
 
+/// What may be fetched from the web.
+pub(crate) fn web_options(settings: &Settings) -> WebOptions {
+    WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() }
+}
+
 /// Every tool of the agent, read-only ones first.
 fn tools(
     settings: &Settings,
@@ -174,8 +179,7 @@ fn tools(
     journal: Option<Arc<Journal>>,
     shell: ShellOptions,
 ) -> Vec<Arc<dyn Tool>> {
-    let web = WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() };
-    let options = ToolOptions { journal, shell, web };
+    let options = ToolOptions { journal, shell, web: web_options(settings) };
     let mut tools = hardpan_tools::read_only_tools();
     tools.push(Arc::new(Symbols(index)));
     tools.extend(changing_tools(options));

@@ -36,9 +36,6 @@ pub use stability::{
 /// The `tiers` layout.
 pub struct Tiers;
 
-/// How many pages a request shows at most: pages are long, and never cached in this layout.
-const MAX_PAGES: usize = 3;
-
 impl Layout for Tiers {
     fn repository_view(&self) -> RepositoryView {
         RepositoryView::Map
@@ -305,8 +302,7 @@ impl<'a> ItemsByKind<'a> {
                 ItemKind::Symbols => items.symbols.push(item),
                 ItemKind::Tree if items.tree.is_none() => items.tree = Some(item),
                 ItemKind::File => items.files.push(item),
-                ItemKind::Page if items.pages.len() < MAX_PAGES => items.pages.push(item),
-                ItemKind::Page => leave(item, OmissionReason::TooManyPages { limit: MAX_PAGES }),
+                ItemKind::Page => items.pages.push(item),
                 ItemKind::Legend | ItemKind::Tree => leave(item, OmissionReason::OneOfItsKind),
                 ItemKind::Panel if is_own_panel(item) => items.panels.push(item),
                 ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool => {

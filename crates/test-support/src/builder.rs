@@ -20,6 +20,7 @@ pub struct TestAgentBuilder {
     pub(crate) cache_lifetime: LifetimeSetting,
     pub(crate) model: String,
     pub(crate) assumes_tools: bool,
+    pub(crate) fetches_pages: bool,
     pub(crate) window: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) script: String,
@@ -82,6 +83,7 @@ impl TestAgentBuilder {
             cache_lifetime: LifetimeSetting::default(),
             model: "claude-sonnet-5".into(),
             assumes_tools: false,
+            fetches_pages: false,
             window: None,
             max_tokens: None,
             script: "default: {text: Fine.}".into(),
@@ -167,6 +169,11 @@ default: {text: Fine.}
     /// The agent takes it that the model takes tools, whatever the catalogue says.
     pub fn assume_tools(self) -> Self {
         TestAgentBuilder { assumes_tools: true, ..self }
+    }
+
+    /// Has the pages fetched that prompts name, from this machine.
+    pub fn pages(self) -> Self {
+        TestAgentBuilder { fetches_pages: true, ..self }
     }
 
     /// The setting `edit_blocks`.

@@ -16,7 +16,7 @@ use hardpan_simulator::{
     BASE_URL, Clock, Engine, InProcessTransport, ManualClock, Server, ServerConfig, serve,
 };
 use hardpan_tools::{
-    Journal, Scope, ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
+    Journal, PageReader, Scope, ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
     edit_block_tool, read_only_tools, shell_tool,
 };
 use jiff::Timestamp;
@@ -133,6 +133,7 @@ impl TestEnvironment {
             clock: self.agent_clock(),
             tools: ToolRegistry::built_in(tools),
             edit_block_tool: journal.clone().map(|journal| edit_block_tool(Some(journal))),
+            pages: builder.fetches_pages.then(|| Arc::new(self.page_reader())),
             shell,
             scope,
             expansions: Expansions::discover(&hardpan_files::FileGuard::for_folder(&work), &folders, &[]),
@@ -211,6 +212,11 @@ impl TestEnvironment {
                 (tools, Some(shell_tool(shell)), Some(journal))
             }
         }
+    }
+
+    fn page_reader(&self) -> PageReader {
+        let web = WebOptions { private_hosts: vec!["127.0.0.1".into()], ..WebOptions::default() };
+        PageReader::new(&web, Some(self.base.join("pages")))
     }
 
     fn clients(&self) -> TestClients {

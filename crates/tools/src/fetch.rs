@@ -20,9 +20,11 @@ mod address_guard; // AddressGuard: which addresses may be fetched from
 mod error; // FetchError: why a page was not fetched
 mod html; // HTML as a series of tags and texts
 mod markdown; // HTML to Markdown
+mod page; // PageReader: pages that become context
 
 use address_guard::AddressGuard;
 use error::FetchError;
+pub use page::{PageError, PageReader, WebPage, find_urls, page_address};
 
 /// The most redirects that are followed, all on one host.
 const MAX_REDIRECTS: usize = 5;
@@ -128,10 +130,7 @@ impl Fetch {
         let page = match self.last_page(&url).filter(|_| offset > 0) {
             Some(page) => page,
             None => {
-                let fetched = tokio::time::timeout(self.limits.time, self.fetch(&url)).await;
-                let late = |_| FetchError::TimedOut { seconds: self.limits.time.as_secs() };
-                let page = fetched.map_err(late).flatten();
-                let page = page.map_err(|why| {
+                let page = self.fetch_in_time(&url).await.map_err(|why| {
                     ToolOutcome::failed(format!("{} was not fetched: {why}.", sanitize(&url)))
                 })?;
                 let page = Arc::new(page);
@@ -145,6 +144,13 @@ impl Fetch {
     fn last_page(&self, url: &str) -> Option<Arc<FetchedPage>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|(fetched, _)| fetched == url).map(|(_, page)| page.clone())
+    }
+
+    /// Fetches a page, unless it takes too long.
+    async fn fetch_in_time(&self, url: &str) -> Result<FetchedPage, FetchError> {
+        let fetched = tokio::time::timeout(self.limits.time, self.fetch(url)).await;
+        let late = |_| FetchError::TimedOut { seconds: self.limits.time.as_secs() };
+        fetched.map_err(late).flatten()
     }
 
     async fn fetch(&self, url: &str) -> Result<FetchedPage, FetchError> {

@@ -72,7 +72,7 @@ use std::sync::Arc;
 pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environment, scrub_environment};
 pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
 pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};
-pub use fetch::WebOptions;
+pub use fetch::{PageError, PageReader, WebOptions, WebPage, find_urls, page_address};
 pub use find::Find;
 pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};

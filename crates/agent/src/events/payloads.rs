@@ -139,6 +139,18 @@ pub enum NoteKind {
     Expansion,
     /// A secret was replaced in the request.
     Redacted,
+    /// A page that the input names joins the context.
+    PageFetched {
+        /// The address as the input has it.
+        url: String,
+        /// Length of its text.
+        bytes: usize,
+    },
+    /// A page that the input names was not fetched.
+    PageNotFetched {
+        /// The address as the input has it.
+        url: String,
+    },
     /// A file that the input mentions with `@` is not attached in full.
     Mention,
     /// Settings, the session, the tools or the route to the provider are not what one might expect.

@@ -55,6 +55,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Hosts at private addresses that `fetch` may reach.
     pub private_hosts: Vec<String>,
+    /// Whether pages that a prompt names are fetched: `ask`, `on` or `off`. Default: `ask`.
+    pub pages: Option<PagesMode>,
     /// What happens to secrets in requests: `ask`, `redact` or `send`.
     pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
@@ -166,6 +168,19 @@ impl SpineConfig {
             errors: self.errors.unwrap_or(default.errors),
         }
     }
+}
+
+/// Whether pages that a prompt names are fetched; each is stricter than the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PagesMode {
+    /// Without a question, unless a rule denies it.
+    On,
+    /// As the rules for `fetch` say; where none decides, the user is asked.
+    #[default]
+    Ask,
+    /// Never.
+    Off,
 }
 
 /// Whether commands run in a sandbox; each is stricter than the one before.
@@ -335,6 +350,7 @@ impl Config {
             secrets: above.secrets.or(below.secrets),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),
+            pages: above.pages.max(below.pages),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),
             allow: below.allow.into_iter().chain(above.allow).collect(),

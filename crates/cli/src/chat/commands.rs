@@ -39,7 +39,7 @@ const COMMANDS: [(&str, &str); 28] = [
     ),
     ("cache", "show when the provider's cache expires"),
     ("open", "add a file to the context: /open PATH; /open lists them"),
-    ("close", "remove a file or a panel from the context: /close PATH or /close ID"),
+    ("close", "remove a file, a page or a panel from the context: /close PATH, /close URL or /close ID"),
     ("panels", "list the panels; /panels ID shows one, /panels ID hide, show or PAGE changes its view"),
     ("queue", "list the messages that wait to be sent"),
     ("unqueue", "drop the messages that wait to be sent"),
@@ -144,6 +144,12 @@ async fn run(
         "why" => price::explain_last_request(agent),
         "price" => price::price(arguments, app, agent)?,
         "open" => open_file(arguments, app)?,
+        "close" if arguments.contains("://") => {
+            if !agent.close_page(arguments).await? {
+                return Err(SlashCommandError::NotOpen { name: arguments.to_owned() });
+            }
+            format!("{arguments} is closed.")
+        }
         "close" => panels::close(arguments, app)?,
         "panels" => panels::run(arguments, app).await?,
         "queue" => queue(agent),
@@ -346,7 +352,8 @@ pub fn with_price(done: &str, cost: Option<String>) -> String {
 fn open_file(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
     if name.is_empty() {
         let files = app.context.pinned_context().files;
-        let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        let files = files.iter().map(|path| path.display().to_string());
+        let names: Vec<String> = files.chain(app.agent.pages()).collect();
         return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
     }
     match mentions::resolve_mention(name, &app.scope, PromptSource::Typed) {

@@ -1,0 +1,176 @@
+//! Pages: what the addresses in a prompt hold, as items of the context.
+//!
+//! A page is fetched once, before the run's first request, and stored in the session: a resumed
+//! conversation shows it as it was.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::{Item, ItemKind, MessageId, Text, Volatility};
+use hardpan_session::Record;
+use hardpan_tools::{CallSubject, WebPage, find_urls, page_address};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, lock};
+use crate::error::AgentError;
+use crate::events::{Note, NoteKind, RunEnd};
+use crate::queue::PreparedInput;
+use crate::run::unless_aborted;
+use crate::setup::{ApprovalDecision, ApprovalRequest};
+
+/// How many pages of one message are fetched.
+const MAX_PAGES_PER_MESSAGE: usize = 3;
+
+/// What the `custom_type` of a page's session entry begins with; the address follows.
+const PAGE_ENTRY: &str = "hardpan.page:";
+
+/// The tool whose rules apply.
+const RULES_OF: &str = "fetch";
+
+/// The data of the session entry.
+#[derive(Serialize, Deserialize)]
+struct StoredPage {
+    /// Its number among all pages of the conversation, from 1.
+    number: usize,
+    /// The message that named it.
+    message: MessageId,
+    page: WebPage,
+}
+
+/// The data of the session entry of a page that was closed.
+#[derive(Serialize, Deserialize)]
+struct ClosedPage {
+    closed: usize,
+}
+
+/// A number that no page of the conversation has had.
+fn next_number(custom: &BTreeMap<Arc<str>, Value>) -> usize {
+    let pages = custom.iter().filter(|(name, _)| name.starts_with(PAGE_ENTRY));
+    let number = |data: &Value| {
+        let open = StoredPage::deserialize(data).map(|stored| stored.number);
+        open.or_else(|_| ClosedPage::deserialize(data).map(|page| page.closed)).unwrap_or(0)
+    };
+    pages.map(|(_, data)| number(data)).max().unwrap_or(0) + 1
+}
+
+/// The pages that a branch shows, oldest first.
+fn stored_pages(custom: &BTreeMap<Arc<str>, Value>) -> Vec<(&str, StoredPage)> {
+    let entries = custom.range(Arc::<str>::from(PAGE_ENTRY)..);
+    let pages = entries.map_while(|(name, data)| Some((name.strip_prefix(PAGE_ENTRY)?, data)));
+    let mut pages: Vec<(&str, StoredPage)> =
+        pages.filter_map(|(url, data)| Some((url, StoredPage::deserialize(data).ok()?))).collect();
+    pages.sort_by_key(|(_, stored)| stored.number);
+    pages
+}
+
+/// The pages of a conversation, as items.
+pub(crate) fn page_items(custom: &BTreeMap<Arc<str>, Value>) -> Vec<Item> {
+    let item = |(url, StoredPage { number, page, .. }): (&str, StoredPage)| Item {
+        key: format!("url:{url}").into(),
+        id: format!("U{number}").into(),
+        kind: ItemKind::Page,
+        title: page.title.as_deref().unwrap_or(url).into(),
+        body: Text::new(page.text),
+        changed_at_ms: page.fetched_ms,
+        volatility: Volatility::Static,
+        tier: None,
+        unchanged_responses: None,
+        shown_by: None,
+    };
+    stored_pages(custom).into_iter().map(item).collect()
+}
+
+impl Agent {
+    /// The addresses of the pages that requests show, oldest first.
+    pub fn pages(&self) -> Vec<String> {
+        let conversation = lock(&self.inner.conversation);
+        stored_pages(&conversation.custom).into_iter().map(|(url, _)| url.to_owned()).collect()
+    }
+
+    /// Takes a page out of the context. Returns whether it was there; the session keeps it.
+    pub async fn close_page(&self, url: &str) -> Result<bool, AgentError> {
+        let as_found = find_urls(url);
+        let found = {
+            let conversation = lock(&self.inner.conversation);
+            let mut known = stored_pages(&conversation.custom).into_iter();
+            let found = known.find(|(known, _)| *known == url || as_found.iter().any(|url| url == known));
+            found.map(|(url, stored)| (url.to_owned(), stored.number))
+        };
+        let Some((url, closed)) = found else { return Ok(false) };
+        self.store_page(&url, json!(ClosedPage { closed })).await?;
+        Ok(true)
+    }
+
+    /// Fetches the pages that an input names, as far as that is allowed.
+    pub(crate) async fn fetch_pages(
+        &self,
+        prepared: &PreparedInput,
+        message: &MessageId,
+        token: &CancellationToken,
+    ) -> Result<Result<(), RunEnd>, AgentError> {
+        if self.inner.setup.pages.is_none() {
+            return Ok(Ok(()));
+        }
+        let known = self.pages();
+        let urls = find_urls(&prepared.typed);
+        let (now, left_out) = urls.split_at(urls.len().min(MAX_PAGES_PER_MESSAGE));
+        for url in now.iter().filter(|url| !known.contains(url)) {
+            match unless_aborted(token, self.fetch_page(url, message)).await {
+                Ok(fetched) => fetched?,
+                Err(stop) => return Ok(Err(stop)),
+            }
+        }
+        for url in left_out {
+            let why = format!("a message names at most {MAX_PAGES_PER_MESSAGE} pages");
+            self.note_page_problem(url, &why).await;
+        }
+        Ok(Ok(()))
+    }
+
+    async fn fetch_page(&self, url: &str, message: &MessageId) -> Result<(), AgentError> {
+        let Some(reader) = &self.inner.setup.pages else { return Ok(()) };
+        let address = page_address(url);
+        let question = ApprovalRequest {
+            call_id: format!("{}.page", message.0).into(),
+            tool_name: RULES_OF.into(),
+            args: json!({"url": address}),
+            subject: CallSubject::Url(address.clone()),
+        };
+        let decision = self.inner.setup.approval_handler.approve_page(&question).await;
+        if let ApprovalDecision::Deny { reason, .. } = decision {
+            self.note_page_problem(url, &reason).await;
+            return Ok(());
+        }
+        match reader.read(&address, self.now().as_millisecond()).await {
+            Ok(page) => {
+                let bytes = page.text.len();
+                let number = next_number(&lock(&self.inner.conversation).custom);
+                let stored = StoredPage { number, message: message.clone(), page };
+                self.store_page(url, json!(stored)).await?;
+                let text = format!("{url} joins the context ({bytes} bytes); /close {url} takes it out");
+                let kind = NoteKind::PageFetched { url: url.to_owned(), bytes };
+                self.events().emit(self, Note { text, kind }).await;
+            }
+            Err(error) => self.note_page_problem(url, &error.to_string()).await,
+        }
+        Ok(())
+    }
+
+    async fn note_page_problem(&self, url: &str, why: &str) {
+        let text = format!("{url} was not fetched: {why}");
+        let kind = NoteKind::PageNotFetched { url: url.to_owned() };
+        self.events().emit(self, Note { text, kind }).await;
+    }
+
+    async fn store_page(&self, url: &str, data: Value) -> Result<(), AgentError> {
+        let custom_type: Arc<str> = format!("{PAGE_ENTRY}{url}").into();
+        let saved = {
+            let mut conversation = lock(&self.inner.conversation);
+            conversation.custom.insert(custom_type.clone(), data.clone());
+            conversation.append_record(Record::Custom { custom_type, data }, self.now())
+        };
+        Ok(saved.await?)
+    }
+}
