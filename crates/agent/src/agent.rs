@@ -101,6 +101,7 @@ impl Agent {
         };
         let agent = Agent { inner: Arc::new(inner) };
         agent.register_recall();
+        agent.register_message_tool();
         agent
     }
 

@@ -82,6 +82,17 @@ pub enum EntryError {
         /// The id that was asked for.
         entry: String,
     },
+    /// The range ends before it begins.
+    #[error("{last} comes before {first} in the conversation")]
+    Backwards {
+        /// The id that was given as the first.
+        first: String,
+        /// The id that was given as the last.
+        last: String,
+    },
+    /// The summary is empty.
+    #[error("a summary needs words")]
+    NoSummary,
     /// The session file cannot be written or read.
     #[error(transparent)]
     Conversation(#[from] ConversationError),

@@ -57,6 +57,8 @@ mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: input event, expansion
 mod last_request; // LastRequest: the last request as it was sent
 mod layout_state; // the layout's state between requests
+mod message_states; // summarising and deleting messages
+mod message_tool; // the tool with which the model does that
 mod model_selection; // ModelSelection: model, layout and thinking of the next request
 mod navigate; // continuing from an earlier entry of the session
 mod pages; // the pages that prompts name, as items
@@ -92,6 +94,7 @@ pub use events::{
     RunEnd,
 };
 pub use hardpan_context::Coupling;
+pub use message_states::MessageRange;
 pub use navigate::BranchExit;
 pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};

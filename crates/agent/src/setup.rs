@@ -77,6 +77,8 @@ pub struct AgentSettings {
     pub read_calls: ReadCallMode,
     /// How long an event handler may take before it is abandoned and reported.
     pub handler_timeout: Duration,
+    /// Whether the model may summarise and delete messages of the conversation.
+    pub message_tool: bool,
     /// The run ends with an error after this many turns.
     pub max_turns: u32,
     /// Share of the context window (0 to 1) above which the conversation is compacted before the
@@ -91,6 +93,7 @@ impl Default for AgentSettings {
             follow_up: QueueMode::OneAtATime,
             read_calls: ReadCallMode::Sequential,
             handler_timeout: Duration::from_secs(30),
+            message_tool: false,
             max_turns: 1000,
             compact_at: 0.8,
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hardpan_context::knowledge::{FileKnowledge, FileObservation, LineRanges, ObservationKind};
-use hardpan_prompt::{Hash, MessageBody, MessageId};
+use hardpan_prompt::{Hash, MessageBody, MessageId, MessageState};
 use hardpan_session::{Entry, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,15 +76,19 @@ fn observations_from_details(entry: &Entry) -> Option<FileObservation> {
 pub(crate) fn rebuild_knowledge(path: &[&Entry]) -> FileKnowledge {
     let mut knowledge = FileKnowledge::default();
     let mut begin = 0;
+    let hidden = hidden_messages(path);
+    let shows = |message: &MessageId| !hidden.contains(&*message.0);
     for (at, entry) in path.iter().enumerate() {
         match &entry.record {
-            Record::Message(message) => {
+            Record::Message(message) if shows(&message.id) => {
                 for observation in observations_of(entry) {
                     knowledge.record(&message.id, observation);
                 }
             }
             Record::Custom { custom_type, data } if **custom_type == *BLOCKS_ENTRY => {
-                if let Ok(stored) = StoredBlocks::deserialize(data) {
+                if let Ok(stored) = StoredBlocks::deserialize(data)
+                    && shows(&stored.message)
+                {
                     for observation in stored.file_observations {
                         knowledge.record(&stored.message, observation);
                     }
@@ -104,6 +108,19 @@ pub(crate) fn rebuild_knowledge(path: &[&Entry]) -> FileKnowledge {
         }
     }
     knowledge
+}
+
+/// The messages whose text requests no longer show, at the end of a path.
+fn hidden_messages<'a>(path: &[&'a Entry]) -> BTreeSet<&'a str> {
+    let mut hidden = BTreeSet::new();
+    for entry in path {
+        match &entry.record {
+            Record::MessageState { target, state: MessageState::Whole, .. } => _ = hidden.remove(&**target),
+            Record::MessageState { target, .. } => _ = hidden.insert(&**target),
+            _ => {}
+        }
+    }
+    hidden
 }
 
 fn message_ids<'a>(entries: &[&'a Entry]) -> BTreeSet<&'a MessageId> {

@@ -458,6 +458,7 @@ pub(crate) fn agent_settings(settings: &Settings) -> AgentSettings {
         steering: config.steering.unwrap_or_default(),
         follow_up: config.follow_up.unwrap_or_default(),
         read_calls: if parallel { ReadCallMode::Parallel } else { ReadCallMode::Sequential },
+        message_tool: config.message_tool.unwrap_or(default.message_tool),
         compact_at: config.compact_at.unwrap_or(default.compact_at),
         ..default
     }

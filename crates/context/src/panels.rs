@@ -11,8 +11,8 @@ mod storage; // how sessions store it
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Omission,
-    OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tier,
+    AgentMessage, Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, MessageState,
+    Omission, OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tier,
     TokenCounter, Tool, ToolOutcome, ToolResult, Volatility,
 };
 
@@ -52,6 +52,7 @@ impl Layout for Panels {
         // The footer changes with a new run, and with it everything after the panels: the moment at
         // which detaching costs least.
         if is_new_run {
+            refresh_histories(input, &mut layout_state.panels);
             detach_old_messages(input, &mut layout_state.panels);
         }
         let live = live_messages(&snapshot.messages, &layout_state.panels.histories);
@@ -169,11 +170,9 @@ fn detach_old_messages(input: &LayoutInput<'_>, layout_state: &mut PanelsState) 
     let tokens = |message: &AgentMessage| detach::estimate_tokens(message, &input.render_cache.counter);
     while let Some(count) = detach::plan_detachment(&live, tokens) {
         let chunk: Vec<AgentMessage> = live.drain(..count).collect();
-        layout_state.histories.push(Arc::new(freeze_history(
-            input,
-            &chunk,
-            layout_state.histories.len() + 1,
-        )));
+        let number = |history: &Arc<FrozenHistory>| history.id.strip_prefix('H')?.parse().ok();
+        let last = layout_state.histories.iter().filter_map(number).max().unwrap_or(0_usize);
+        layout_state.histories.push(Arc::new(freeze_history(input, &chunk, last + 1)));
     }
 }
 
@@ -190,6 +189,37 @@ fn live_messages(messages: &[AgentMessage], histories: &[Arc<FrozenHistory>]) ->
     }
     let frozen: FxHashSet<&MessageId> = frozen().collect();
     messages.iter().filter(|message| !frozen.contains(&message.id)).cloned().collect()
+}
+
+/// Freezes histories anew in which a message was summarised or deleted since, and drops those of which
+/// nothing is left.
+fn refresh_histories(input: &LayoutInput<'_>, state: &mut PanelsState) {
+    let changed: FxHashSet<&MessageId> = input
+        .snapshot
+        .messages
+        .iter()
+        .filter(|message| message.state != MessageState::Whole)
+        .map(|message| &message.id)
+        .collect();
+    if changed.is_empty() || state.histories.is_empty() {
+        return;
+    }
+    state.histories.retain_mut(|history| {
+        if !history.messages.iter().any(|id| changed.contains(id)) {
+            return true;
+        }
+        let ids: FxHashSet<&MessageId> = history.messages.iter().collect();
+        let chunk: Vec<AgentMessage> =
+            input.snapshot.messages.iter().filter(|message| ids.contains(&message.id)).cloned().collect();
+        if chunk.len() < history.messages.len() {
+            return true; // a request that shows only a part of the conversation
+        }
+        let content = freeze_history(input, &chunk, 0).content;
+        if content != history.content {
+            Arc::make_mut(history).content = content;
+        }
+        chunk.iter().any(detach::is_active)
+    });
 }
 
 fn freeze_history(input: &LayoutInput<'_>, chunk: &[AgentMessage], number: usize) -> FrozenHistory {

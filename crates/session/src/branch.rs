@@ -73,6 +73,12 @@ impl Session {
                     messages.insert(0, (None, message));
                     remembered.clear();
                 }
+                Record::MessageState { target, state, tl_dr } => {
+                    let mut messages = messages.iter_mut().rev().map(|(_, message)| message);
+                    if let Some(message) = messages.find(|message| message.id.0 == *target) {
+                        (message.state, message.tl_dr) = (*state, tl_dr.clone());
+                    }
+                }
                 Record::Memory { memory } => remembered.push(memory),
                 Record::Custom { custom_type, data } => {
                     branch.custom.insert(custom_type.clone(), data.clone());

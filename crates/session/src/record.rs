@@ -38,6 +38,15 @@ pub enum Record {
         /// The new label; `None` removes the old one.
         label: Option<Arc<str>>,
     },
+    /// A message is sent in another form from here on, or no longer.
+    MessageState {
+        /// Id of the message.
+        target: Arc<str>,
+        /// Its new state.
+        state: MessageState,
+        /// The summary that is sent in the state `tl_dr`.
+        tl_dr: Option<Text>,
+    },
     /// The user named the session. The last name counts.
     Name {
         /// The name, free text.
@@ -98,6 +107,7 @@ impl Record {
             Record::ModelChange { .. } => "model_change",
             Record::ThinkingChange { .. } => "thinking_change",
             Record::Label { .. } => "label",
+            Record::MessageState { .. } => "message_state",
             Record::Name { .. } => "name",
             Record::Compaction { .. } => "compaction",
             Record::Memory { .. } => "memory",
@@ -129,6 +139,11 @@ impl Record {
             Record::Label { target, label } => {
                 map.serialize_entry("target", target)?;
                 map.serialize_entry("label", label)
+            }
+            Record::MessageState { target, state, tl_dr } => {
+                map.serialize_entry("target", target)?;
+                map.serialize_entry("state", state)?;
+                tl_dr.iter().try_for_each(|tl_dr| map.serialize_entry("tl_dr", tl_dr))
             }
             Record::Name { name } => map.serialize_entry("name", name),
             Record::Compaction { summary, first_kept, tokens_before, details } => {
@@ -170,6 +185,11 @@ impl Record {
             "label" => Record::Label {
                 target: fields.take_text("target")?,
                 label: fields.take_text_or_null("label")?,
+            },
+            "message_state" => Record::MessageState {
+                target: fields.take_text("target")?,
+                state: fields.take_typed("state")?,
+                tl_dr: fields.take_if_readable("tl_dr"),
             },
             "name" => Record::Name { name: fields.take_text("name")? },
             "compaction" => Record::Compaction {

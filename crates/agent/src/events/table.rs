@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
-use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, Prompt};
+use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, MessageState, Prompt};
 use hardpan_tools::ResultDisplay;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -144,6 +144,14 @@ declare_events! {
             /// The input that the message was, if its face gave it an id.
             #[serde(skip)]
             pub input: Option<InputId>,
+        }
+
+        /// Messages are sent in another form from the next request on, or no longer.
+        "message_state" => MessageStateChanged {
+            /// Ids of the messages, in order.
+            pub messages: Vec<MessageId>,
+            /// Their new state.
+            pub state: MessageState,
         }
 
         /// A streaming answer has completed an edit block. It is carried out when the answer has ended.

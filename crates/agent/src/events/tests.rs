@@ -3,7 +3,9 @@ use std::sync::Arc;
 use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
 use hardpan_economy::verdict::{Blame, Cause, VerdictSource};
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, Prompt, TokenUsage};
+use hardpan_prompt::{
+    AgentMessage, MessageBody, MessagePart, MessageState, NotRunReason, Prompt, TokenUsage,
+};
 use hardpan_providers::UnsupportedFeature;
 use hardpan_tools::{EditBlockStatus, ResultDisplay};
 use serde_json::{Value, json};
@@ -146,6 +148,10 @@ fn run_events() -> Vec<(AgentEvent, &'static str)> {
         (
             MessageEnd { message: user_message(), input: None }.into(),
             r#"{"type":"message_end","message":{"id":"e1","role":"user","content":[{"type":"text","text":"Hello"}]}}"#,
+        ),
+        (
+            MessageStateChanged { messages: vec!["e2".into()], state: MessageState::TlDr }.into(),
+            r#"{"type":"message_state","messages":["e2"],"state":"tl_dr"}"#,
         ),
         (
             EditBlockFound { message: "e2".into(), index: 1, path: "a.rs".into() }.into(),

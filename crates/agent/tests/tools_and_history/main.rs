@@ -7,6 +7,7 @@ mod compaction; // a summary in place of old messages
 mod context_window; // a window that is nearly full, and one that is too small
 mod edit_blocks; // edits that the model writes into its answer
 mod knowledge; // what the model has seen of files
+mod message_states; // messages that are summarised or deleted
 mod pages; // pages that prompts name
 mod recall; // what folds and compactions took out, recalled
 mod shell; // the user's shell commands

@@ -57,6 +57,9 @@ pub struct Config {
     pub private_hosts: Vec<String>,
     /// Whether pages that a prompt names are fetched: `ask`, `on` or `off`. Default: `ask`.
     pub pages: Option<PagesMode>,
+    /// Whether the model may summarise and delete messages, with a tool that every request declares.
+    /// Default: false.
+    pub message_tool: Option<bool>,
     /// What happens to secrets in requests: `ask`, `redact` or `send`.
     pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
@@ -350,6 +353,7 @@ impl Config {
             secrets: above.secrets.or(below.secrets),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),
+            message_tool: above.message_tool.or(below.message_tool),
             pages: above.pages.max(below.pages),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),

@@ -125,6 +125,7 @@ impl HardpanReader {
             Record::Partial(_)
             | Record::ModelChange { .. }
             | Record::Label { .. }
+            | Record::MessageState { .. }
             | Record::Name { .. }
             | Record::Custom { .. }
             | Record::Other { .. } => parent,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::expand::DEFAULT_AGENT;
-use hardpan_agent::{Agent, BranchExit, Command};
+use hardpan_agent::{Agent, BranchExit, Command, MessageRange};
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_economy::PlannedAction;
@@ -47,6 +47,9 @@ const COMMANDS: [(&str, &str); 28] = [
     ("session", "show this conversation's id, size and file"),
     ("name", "name this conversation: /name [TEXT]"),
     ("label", "label a message for /tree: /label ENTRY [TEXT]"),
+    ("tldr", "send a summary in place of messages: /tldr ENTRY[..ENTRY] SUMMARY"),
+    ("delete", "leave messages out of requests: /delete ENTRY[..ENTRY]"),
+    ("restore", "send messages as they are again: /restore ENTRY[..ENTRY]"),
     ("recall", "show what a message holds that requests show as a line: /recall ID"),
     ("new", "start a new conversation"),
     ("resume", "switch to an earlier conversation: /resume SESSION; /resume lists them"),
@@ -196,6 +199,7 @@ async fn run(
                 |text| format!("{entry} is labelled {text}"),
             )
         }
+        "tldr" | "delete" | "restore" => change_messages(name, arguments, agent).await?,
         "recall" if arguments.is_empty() => {
             return Err(SlashCommandError::Usage("a message: /recall ID"));
         }
@@ -410,6 +414,24 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
         table.row([session.id.to_string(), session.messages.to_string(), about.to_owned()]);
     }
     format!("{}/resume SESSION switches to one of them", table.render(views::width()))
+}
+
+/// Summarises, deletes or restores messages, which are named as `e3` or `e3..e9`.
+async fn change_messages(name: &str, arguments: &str, agent: &Agent) -> Result<String, SlashCommandError> {
+    let (entries, summary) = arguments.split_once(' ').unwrap_or((arguments, ""));
+    if entries.is_empty() || (name == "tldr" && summary.trim().is_empty()) {
+        return Err(SlashCommandError::Usage(
+            "messages: /tldr ENTRY[..ENTRY] SUMMARY, /delete ENTRY[..ENTRY], /restore ENTRY[..ENTRY]; /tree lists the entries",
+        ));
+    }
+    let (first, last) = entries.split_once("..").map_or((entries, None), |(first, last)| (first, Some(last)));
+    let range = MessageRange { first, last };
+    let (count, how) = match name {
+        "tldr" => (agent.summarise_messages(range, summary).await?, "sent as this summary"),
+        "delete" => (agent.delete_messages(range).await?, "no longer sent; /restore brings them back"),
+        _ => (agent.restore_messages(range).await?, "sent as they are again"),
+    };
+    Ok(format!("{}: {how}", pluralize(count, "message")))
 }
 
 fn tree(app: &ConversationApp) -> Result<String, SlashCommandError> {

@@ -71,6 +71,17 @@ pub enum RpcCommand {
         /// The message's id.
         entry: String,
     },
+    /// Sends messages in another form from the next request on, or no longer. The session keeps them.
+    SetMessageState {
+        /// The first message's id.
+        entry: String,
+        /// The last message's id; the first one's if left out.
+        last: Option<String>,
+        /// The new state.
+        state: MessageForm,
+        /// The summary that is sent in place of all of them, in the state `tl_dr`.
+        summary: Option<String>,
+    },
     /// Switches the model, from the next request on.
     SetModel {
         /// The model, as `hardpan models` lists it.
@@ -364,4 +375,16 @@ fn contains_nul(value: &Value) -> bool {
         Value::Object(fields) => fields.values().any(contains_nul),
         _ => false,
     }
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageForm {
+    /// As it is.
+    Whole,
+    /// As a summary.
+    TlDr,
+    /// Not at all.
+    Deleted,
 }

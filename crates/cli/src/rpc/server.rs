@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::events::NoteKind;
-use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, ShellVisibility};
+use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, MessageRange, ShellVisibility};
 use hardpan_app::approval::ApprovalVerdict;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{ConversationApp, is_command};
@@ -23,7 +23,9 @@ use super::pending_inputs::PendingInputs;
 use super::queries;
 use super::questions::{Answer, PendingQuestions};
 use super::reply::{PendingResponse, ResponseSent};
-use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
+use super::request::{
+    ApprovalAnswer, ApprovalScope, InvalidRequest, MessageForm, Request, RpcCommand, ThinkingLevel,
+};
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use super::writer::JsonWriter;
 
@@ -134,6 +136,15 @@ impl RpcServer {
             RpcCommand::GetMessages {} => Ok(Some(ResponseData::Messages { messages: agent.messages() })),
             RpcCommand::Recall { entry } => {
                 agent.recall(&entry).await.map(|found| Some(found.into())).map_err(RpcError::from)
+            }
+            RpcCommand::SetMessageState { entry, last, state, summary } => {
+                let range = MessageRange { first: &entry, last: last.as_deref() };
+                let changed = match state {
+                    MessageForm::Whole => agent.restore_messages(range).await,
+                    MessageForm::TlDr => agent.summarise_messages(range, &summary.unwrap_or_default()).await,
+                    MessageForm::Deleted => agent.delete_messages(range).await,
+                };
+                changed.map(|_| None).map_err(RpcError::from)
             }
             RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
             RpcCommand::SetThinkingLevel { level } => self.set_thinking(level).await,

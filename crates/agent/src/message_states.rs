@@ -1,0 +1,122 @@
+//! Summarising and deleting messages: requests show another form of them, or nothing. The session file
+//! keeps everything.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use hardpan_prompt::{MessageId, MessageState, Text};
+use hardpan_session::{PendingSave, Record};
+use jiff::Timestamp;
+
+use crate::agent::{Agent, lock};
+use crate::conversation::Conversation;
+use crate::error::{AgentError, EntryError};
+use crate::events::MessageStateChanged;
+use crate::stored_knowledge::rebuild_knowledge;
+
+/// A stretch of the conversation, by the ids of its first and last message.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageRange<'a> {
+    /// The first message.
+    pub first: &'a str,
+    /// The last message; the first one if `None`.
+    pub last: Option<&'a str>,
+}
+
+impl Agent {
+    /// Has requests show a summary in place of messages, from the next one on.
+    pub async fn summarise_messages(
+        &self,
+        range: MessageRange<'_>,
+        summary: &str,
+    ) -> Result<usize, AgentError> {
+        if summary.trim().is_empty() {
+            return Err(EntryError::NoSummary.into());
+        }
+        self.set_states(range, MessageState::TlDr, Some(Text::new(summary.trim()))).await
+    }
+
+    /// Leaves messages out of requests, from the next one on.
+    pub async fn delete_messages(&self, range: MessageRange<'_>) -> Result<usize, AgentError> {
+        self.set_states(range, MessageState::Deleted, None).await
+    }
+
+    /// Has requests show messages as they are again.
+    pub async fn restore_messages(&self, range: MessageRange<'_>) -> Result<usize, AgentError> {
+        let changed = self.set_states(range, MessageState::Whole, None).await?;
+        let session = self.read_stored_session().await.map_err(EntryError::from)?;
+        let mut conversation = lock(&self.inner.conversation);
+        let path = session.path_to(conversation.leaf().map(|leaf| &**leaf)).map_err(EntryError::from)?;
+        conversation.knowledge = rebuild_knowledge(&path);
+        Ok(changed)
+    }
+
+    /// Sets the state of messages. In the state `tl_dr` the first of them has the summary, and the
+    /// others are deleted. Returns how many there are.
+    async fn set_states(
+        &self,
+        range: MessageRange<'_>,
+        state: MessageState,
+        tl_dr: Option<Text>,
+    ) -> Result<usize, AgentError> {
+        let now = self.now();
+        let (messages, saved) = {
+            let mut conversation = lock(&self.inner.conversation);
+            let positions = conversation.positions(range)?;
+            let ids: Vec<MessageId> =
+                conversation.messages[positions.clone()].iter().map(|message| message.id.clone()).collect();
+            let saved = positions.clone().map(|at| {
+                let is_summary = state == MessageState::TlDr && at != *positions.start();
+                let (state, tl_dr) =
+                    if is_summary { (MessageState::Deleted, None) } else { (state, tl_dr.clone()) };
+                conversation.set_message_state(at, state, tl_dr, now)
+            });
+            let saved: Vec<PendingSave> = saved.collect();
+            conversation.forget_hidden_messages();
+            (ids, saved)
+        };
+        for save in saved {
+            save.await?;
+        }
+        let count = messages.len();
+        self.events().emit(self, MessageStateChanged { messages, state }).await;
+        Ok(count)
+    }
+}
+
+impl Conversation {
+    /// The positions of a range of messages.
+    fn positions(&self, range: MessageRange<'_>) -> Result<RangeInclusive<usize>, EntryError> {
+        let position = |id: &str| {
+            let found = self.messages.iter().position(|message| &*message.id.0 == id);
+            found.ok_or_else(|| EntryError::Unknown { entry: id.to_owned() })
+        };
+        let first = position(range.first)?;
+        let last = range.last.map_or(Ok(first), position)?;
+        if last < first {
+            let (first, last) = (range.first.to_owned(), range.last.unwrap_or_default().to_owned());
+            return Err(EntryError::Backwards { first, last });
+        }
+        Ok(first..=last)
+    }
+
+    fn set_message_state(
+        &mut self,
+        at: usize,
+        state: MessageState,
+        tl_dr: Option<Text>,
+        now: Timestamp,
+    ) -> PendingSave {
+        let message = &mut self.messages[at];
+        (message.state, message.tl_dr) = (state, tl_dr.clone());
+        let target = message.id.0.clone();
+        self.append_record(Record::MessageState { target, state, tl_dr }, now)
+    }
+
+    /// What is no longer shown is no longer known.
+    fn forget_hidden_messages(&mut self) {
+        let shown = self.messages.iter().filter(|message| message.state == MessageState::Whole);
+        let shown: BTreeSet<&MessageId> = shown.map(|message| &message.id).collect();
+        self.knowledge.retain_messages(&shown);
+    }
+}
