@@ -107,7 +107,7 @@ async fn run(agent: &Agent, Arguments { action, id, last_id, summary }: Argument
         return ToolOutcome::failed("Give the id of a message: the action list shows them.");
     };
     // The exchange in progress is needed whole: its calls wait for their results.
-    let current = messages.iter().rposition(|message| message.is_user()).unwrap_or(0);
+    let current = messages.iter().rposition(AgentMessage::is_user).unwrap_or(0);
     let last = last_id.as_deref().unwrap_or(&id);
     let is_current =
         messages.iter().skip(current).any(|message| *message.id.0 == *last || *message.id.0 == *id);

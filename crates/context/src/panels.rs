@@ -29,6 +29,7 @@ use crate::texts::fill_template;
 use crate::time::{format_utc, format_utc_ms};
 use crate::{LayoutState, Snapshot, run_context, system};
 
+pub use detach::DetachLimits;
 pub use state::PanelsState;
 use state::{FrozenHistory, ShownPanel};
 
@@ -168,7 +169,7 @@ fn detach_old_messages(input: &LayoutInput<'_>, layout_state: &mut PanelsState) 
     let messages = &input.snapshot.messages;
     let mut live = live_messages(messages, &layout_state.histories);
     let tokens = |message: &AgentMessage| detach::estimate_tokens(message, &input.render_cache.counter);
-    while let Some(count) = detach::plan_detachment(&live, tokens) {
+    while let Some(count) = detach::plan_detachment(&live, &input.snapshot.detach, tokens) {
         let chunk: Vec<AgentMessage> = live.drain(..count).collect();
         let number = |history: &Arc<FrozenHistory>| history.id.strip_prefix('H')?.parse().ok();
         let last = layout_state.histories.iter().filter_map(number).max().unwrap_or(0_usize);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, KeepLevel, LayoutState, LifetimeSetting};
+use crate::{DetachLimits, FoldReason, KeepLevel, LayoutState, LifetimeSetting};
 
 pub use file::{
     FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, LostCache, ObservationEntry, PageEntry,
@@ -202,6 +202,8 @@ pub struct Snapshot {
     pub knowledge: FileKnowledge,
     /// How much of the conversation a fold may take out.
     pub keep: KeepLevel,
+    /// `panels`: when old messages leave the conversation for a frozen history panel.
+    pub detach: DetachLimits,
     /// For how long the provider is asked to keep what the request caches.
     pub cache_lifetime: LifetimeSetting,
     /// How many pauses of the conversation outlasted the lifetimes of the provider's cache.
@@ -272,6 +274,7 @@ impl Snapshot {
             first_unsent: None,
             knowledge: FileKnowledge::default(),
             keep: KeepLevel::default(),
+            detach: DetachLimits::default(),
             cache_lifetime: LifetimeSetting::default(),
             pauses: PauseCounts::default(),
             stands_alone: false,

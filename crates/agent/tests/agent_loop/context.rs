@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hardpan_agent::events::{ContextEvent, HandlerFailed};
-use hardpan_agent::{Conversation, InputOutcome, RunEnd};
+use hardpan_agent::{Conversation, CustomMessage, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Entry, SessionLog};
@@ -189,4 +189,18 @@ async fn every_kind_of_message_is_converted_by_the_table() {
         assert_eq!(request_lines, ours, "{layout}");
         test_agent.assert_continues().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inline_shows_context_right_before_the_words_of_the_person() {
+    let setup = TestAgent::builder().layout(LayoutName::Inline).file("open.md", "What is known.\n");
+    let test_agent = setup.start().await;
+    let custom_type = "test".into();
+    let content = vec![MessagePart::text("A hint of an extension.")];
+    test_agent.agent.attach_to_next_prompt(CustomMessage { custom_type, content, display: true });
+    test_agent.say("Hello").await;
+    let lines = test_agent.request_lines().remove(0);
+    let at = |text: &str| lines.iter().position(|line| line.contains(text)).expect("it is sent");
+    let order = [at("What is known."), at("Hello"), at("A hint of an extension.")];
+    assert_eq!(order, [order[0], order[0] + 1, order[0] + 2], "{lines:#?}");
 }

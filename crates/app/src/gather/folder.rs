@@ -8,7 +8,7 @@ use hardpan_agent::expand::{Expansions, Folder};
 use hardpan_agent::{Coupling, ObserveReason};
 use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SystemEntry, TreeEntry,
-    UnavailableEntry, fill_template,
+    UnavailableEntry, WebSearchEntry, fill_template,
 };
 use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
@@ -268,6 +268,8 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
     file.working_directory = Some(folder.to_string_lossy().into());
     let instructions =
         workspace::read_instructions(&scope.guard(), root, folder, settings.user_folders.config.as_deref());
+    file.detach = settings.config.detach.unwrap_or_default();
+    file.web_search = settings.config.web_search.map(|max_results| WebSearchEntry { max_results });
     file.system = SystemEntry {
         append: settings.config.append_system_prompt.as_deref().map(Text::new),
         edit_blocks: settings.config.edit_blocks.unwrap_or(false),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
-use hardpan_context::{KeepLevel, LifetimeSetting};
+use hardpan_context::{DetachLimits, KeepLevel, LifetimeSetting};
 use hardpan_panels::SpineLimits;
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
@@ -60,6 +60,10 @@ pub struct Config {
     /// Whether the model may summarise and delete messages, with a tool that every request declares.
     /// Default: false.
     pub message_tool: Option<bool>,
+    /// `panels`: when old messages leave the conversation for a frozen history panel.
+    pub detach: Option<DetachLimits>,
+    /// How many results the provider's own web search gives; without it, it is not used.
+    pub web_search: Option<u32>,
     /// What happens to secrets in requests: `ask`, `redact` or `send`.
     pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
@@ -354,6 +358,8 @@ impl Config {
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),
             message_tool: above.message_tool.or(below.message_tool),
+            detach: above.detach.or(below.detach),
+            web_search: above.web_search.or(below.web_search),
             pages: above.pages.max(below.pages),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),

@@ -19,7 +19,7 @@ use crate::output::{Align, Table, cut, safe, thousands};
 use crate::views;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 28] = [
+const COMMANDS: [(&str, &str); 31] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("agent", "list the agents, or switch to another: /agent NAME"),

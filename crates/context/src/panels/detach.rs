@@ -2,19 +2,37 @@
 //! how many.
 
 use hardpan_prompt::{AgentMessage, Hash, MessageBody, MessagePart, MessageState, Text, TokenCounter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// How many messages a chunk must have to be detached.
-pub const CHUNK_MIN_MESSAGES: usize = 25;
-/// How many tokens a chunk must have to be detached.
-pub const CHUNK_MIN_TOKENS: usize = 5_000;
-/// How many messages must stay in the conversation.
-pub const KEEP_MIN_MESSAGES: usize = 25;
-/// How many tokens must stay in the conversation.
-pub const KEEP_MIN_TOKENS: usize = 7_500;
+/// When old messages leave the conversation for a frozen history panel: when a chunk and what stays
+/// have at least this much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DetachLimits {
+    /// Messages of a chunk.
+    pub chunk_messages: usize,
+    /// Tokens of a chunk.
+    pub chunk_tokens: usize,
+    /// Messages that stay in the conversation.
+    pub keep_messages: usize,
+    /// Tokens that stay in the conversation.
+    pub keep_tokens: usize,
+}
+
+impl Default for DetachLimits {
+    fn default() -> Self {
+        DetachLimits { chunk_messages: 25, chunk_tokens: 5_000, keep_messages: 25, keep_tokens: 7_500 }
+    }
+}
 
 /// How many of the oldest messages to detach; none if it is too early. The chunk is the smallest
-/// that ends after a complete answer of the assistant and meets all four limits above.
-pub fn plan_detachment(messages: &[AgentMessage], tokens: impl Fn(&AgentMessage) -> usize) -> Option<usize> {
+/// that ends after a complete answer of the assistant and meets all four limits.
+pub fn plan_detachment(
+    messages: &[AgentMessage],
+    limits: &DetachLimits,
+    tokens: impl Fn(&AgentMessage) -> usize,
+) -> Option<usize> {
     let sizes: Vec<(usize, usize)> = messages
         .iter()
         .map(|message| if is_active(message) { (1, tokens(message)) } else { (0, 0) })
@@ -24,10 +42,10 @@ pub fn plan_detachment(messages: &[AgentMessage], tokens: impl Fn(&AgentMessage)
     for (index, size) in sizes.iter().enumerate() {
         chunk = (chunk.0 + size.0, chunk.1 + size.1);
         let keep = (total.0 - chunk.0, total.1 - chunk.1);
-        if keep.0 < KEEP_MIN_MESSAGES || keep.1 < KEEP_MIN_TOKENS {
+        if keep.0 < limits.keep_messages || keep.1 < limits.keep_tokens {
             return None;
         }
-        let large_enough = chunk.0 >= CHUNK_MIN_MESSAGES && chunk.1 >= CHUNK_MIN_TOKENS;
+        let large_enough = chunk.0 >= limits.chunk_messages.max(1) && chunk.1 >= limits.chunk_tokens;
         if large_enough && ends_a_turn(messages, index) {
             return Some(index + 1);
         }
@@ -136,13 +154,16 @@ mod tests {
     #[test]
     fn all_four_constants_must_be_met() {
         // 60 messages of 300 tokens: 26 (the first turn boundary from 25 on) leave, 34 stay.
-        assert_eq!(plan_detachment(&conversation(30), |_| 300), Some(26));
+        assert_eq!(plan_detachment(&conversation(30), &DetachLimits::default(), |_| 300), Some(26));
         // Too few messages would stay.
-        assert_eq!(plan_detachment(&conversation(25), |_| 300), None);
+        assert_eq!(plan_detachment(&conversation(25), &DetachLimits::default(), |_| 300), None);
         // Too few tokens would stay: 34 × 220 = 7480.
-        assert_eq!(plan_detachment(&conversation(30), |_| 220), None);
+        assert_eq!(plan_detachment(&conversation(30), &DetachLimits::default(), |_| 220), None);
+        // The limits are settings.
+        let early = DetachLimits { chunk_messages: 4, chunk_tokens: 0, keep_messages: 2, keep_tokens: 0 };
+        assert_eq!(plan_detachment(&conversation(3), &early, |_| 1), Some(4));
         // The chunk grows until it holds enough tokens: 100 tokens each, so 50 messages.
-        assert_eq!(plan_detachment(&conversation(70), |_| 100), Some(50));
+        assert_eq!(plan_detachment(&conversation(70), &DetachLimits::default(), |_| 100), Some(50));
     }
 
     #[test]
@@ -159,7 +180,7 @@ mod tests {
             };
             messages[index].body = result.into();
         }
-        assert_eq!(plan_detachment(&messages, |_| 300), Some(40));
+        assert_eq!(plan_detachment(&messages, &DetachLimits::default(), |_| 300), Some(40));
     }
 
     #[test]
@@ -167,6 +188,6 @@ mod tests {
         let mut messages = conversation(30);
         messages[0].state = MessageState::Deleted;
         messages[1].state = MessageState::Detached;
-        assert_eq!(plan_detachment(&messages, |_| 300), Some(28));
+        assert_eq!(plan_detachment(&messages, &DetachLimits::default(), |_| 300), Some(28));
     }
 }

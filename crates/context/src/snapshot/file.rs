@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, PromptType, Skill};
 use crate::knowledge::FileObservation;
-use crate::{KeepLevel, LayoutState, LifetimeSetting};
+use crate::{DetachLimits, KeepLevel, LayoutState, LifetimeSetting};
 
 /// A snapshot as it is written to a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +94,9 @@ pub struct SnapshotFile {
     /// How much of the conversation a fold may take out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: KeepLevel,
+    /// `panels`: when old messages leave the conversation for a frozen history panel.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub detach: DetachLimits,
     /// For how long the provider is asked to keep what the request caches: `auto`, `5m` or `1h`.
     #[serde(default, skip_serializing_if = "LifetimeSetting::is_auto")]
     pub cache_lifetime: LifetimeSetting,
@@ -148,8 +151,8 @@ pub enum LostCache {
     All,
 }
 
-fn is_default(keep: &KeepLevel) -> bool {
-    *keep == KeepLevel::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What a message told the model about a file.

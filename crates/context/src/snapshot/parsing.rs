@@ -20,7 +20,7 @@ use super::{
     AgentMode, ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SnapshotError, SystemParts, UserPrompt,
 };
 use crate::knowledge::FileKnowledge;
-use crate::{FoldReason, KeepLevel, LayoutState, LifetimeSetting};
+use crate::{DetachLimits, FoldReason, KeepLevel, LayoutState, LifetimeSetting};
 
 /// The version of the format that this program reads and writes.
 const VERSION: u32 = 1;
@@ -59,6 +59,7 @@ impl SnapshotFile {
             first_unsent: None,
             file_observations: Vec::new(),
             keep: KeepLevel::default(),
+            detach: DetachLimits::default(),
             cache_lifetime: LifetimeSetting::default(),
             pauses: PauseCounts::default(),
             fold: false,
@@ -167,6 +168,7 @@ impl SnapshotFile {
             first_unsent: self.first_unsent,
             knowledge,
             keep: self.keep,
+            detach: self.detach,
             cache_lifetime: self.cache_lifetime,
             pauses: self.pauses,
             stands_alone: false,

@@ -38,6 +38,7 @@ impl SnapshotFile {
             first_unsent,
             knowledge,
             keep,
+            detach,
             cache_lifetime,
             pauses,
             stands_alone: _, // such a request is no part of a conversation, and nobody writes it down
@@ -69,6 +70,7 @@ impl SnapshotFile {
             first_unsent,
             file_observations,
             keep,
+            detach,
             cache_lifetime,
             pauses,
             fold: fold.is_some_and(|reason| !reason.is_loss()),
