@@ -206,6 +206,16 @@ impl AnchoredFile {
         written
     }
 
+    /// Creates the file, which must not be there, with these permission bits.
+    pub fn create(&self, bytes: &[u8], mode: Option<u32>) -> Result<(), FileChangeError> {
+        self.replace(None, bytes)?;
+        if let Some(mode) = mode {
+            let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+            rustix::fs::chmodat(&self.folder, &self.name, mode, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
     /// Removes the file that was read as `found`, unless it changed since.
     pub fn remove(&self, found: &FileContent) -> Result<(), FileChangeError> {
         self.ensure_unchanged(Some(found))?;

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use hardpan_context::knowledge::{WorkingFolder, analyze_command};
 use hardpan_sandbox::{
     FileHandle, ProcessEnd, Program, ProgramEvent, ProgramStreams, RunningProgram, Sandbox, SandboxLauncher,
     SandboxPolicy, explain_denials,
@@ -24,7 +25,8 @@ use crate::declarations::load_declaration;
 use crate::tool::{
     CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
 };
-use crate::{Scope, limits};
+use crate::work_tree::WorkTree;
+use crate::{Journal, Scope, limits};
 
 mod environment; // the variables of commands, without secrets
 mod observe; // what the output shows of files, checked against the files
@@ -102,6 +104,10 @@ pub(crate) struct Bash {
     /// The folders that commands may write in, as they were before the first command: a command may
     /// put something else in their place.
     folders: Mutex<BTreeMap<PathBuf, FileHandle>>,
+    /// Records what commands do to files; `None` records nothing.
+    journal: Option<Arc<Journal>>,
+    /// The files as they were after the last command.
+    work_tree: Mutex<WorkTree>,
 }
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
@@ -149,7 +155,40 @@ struct CommandEnd {
 
 impl Bash {
     pub(crate) fn new(options: ShellOptions) -> Self {
-        Bash { options, folders: Mutex::default() }
+        Bash { options, folders: Mutex::default(), journal: None, work_tree: Mutex::default() }
+    }
+
+    /// Records what commands do to small files of the workspace, so that it can be undone.
+    pub(crate) fn with_journal(self, journal: Option<Arc<Journal>>) -> Self {
+        Bash { journal, ..self }
+    }
+
+    /// The files before a command; `None` if it changes none, or nothing is recorded.
+    async fn tree_before(&self, command: &str, scope: &Scope) -> Option<WorkTree> {
+        self.journal.as_ref()?;
+        let folder = WorkingFolder::new(scope.folder.to_str()?);
+        if analyze_command(command, &folder).changes.is_empty() {
+            return None;
+        }
+        Some(self.take_tree(scope).await)
+    }
+
+    /// The files now. Only those are read that changed since the last time.
+    async fn take_tree(&self, scope: &Scope) -> WorkTree {
+        let known = self.work_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let scope = scope.clone();
+        let tree = tokio::task::spawn_blocking(move || known.take(&scope)).await.unwrap_or_default();
+        *self.work_tree.lock().unwrap_or_else(PoisonError::into_inner) = tree.clone();
+        tree
+    }
+
+    /// Records what a command did to files. Returns a line for the user if that failed.
+    async fn record_changes(&self, before: WorkTree, scope: &Scope) -> Option<String> {
+        let journal = self.journal.clone()?;
+        let after = self.take_tree(scope).await;
+        let record = move || journal.record_command(before.changes_until(&after));
+        let recorded = tokio::task::spawn_blocking(record).await;
+        recorded.ok()?.err().map(|error| error.to_string())
     }
 
     async fn call(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
@@ -161,6 +200,7 @@ impl Bash {
             ));
         }
         let sandbox = self.sandbox(call.scope).map_err(ToolOutcome::failed)?;
+        let before = self.tree_before(&command, call.scope).await;
         let running = self.start(&command, call.scope, sandbox.as_ref()).map_err(|error| {
             let folder = call.scope.display_name(&call.scope.folder);
             ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
@@ -172,6 +212,12 @@ impl Bash {
             .map(|(_, policy)| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
         let mut outcome = build_outcome(&command_end, &output, &denied, seconds);
+        if let Some(before) = before
+            && let Some(problem) = self.record_changes(before, call.scope).await
+            && let Some(Value::Object(details)) = &mut outcome.details
+        {
+            details.insert("not_undoable".into(), problem.into());
+        }
         if !outcome.is_error && denied.is_empty() && !command_end.output_still_open {
             outcome.file_observations = observe_files(command, call.scope, &output).await;
         }

@@ -13,7 +13,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::anchored_file::{AnchoredFile, FileContent, MissingFolders};
+use crate::work_tree::{FormerFile, TreeChange};
 use folder::JournalFolder;
+
+/// How many files that one command changes are kept: each is written to the disk.
+const MAX_COMMAND_CHANGES: usize = 300;
 
 /// Which files were changed in which turn, and what they held before. An entry is durable before
 /// its change happens, so a crash never loses a former content.
@@ -35,8 +39,16 @@ struct JournalState {
 #[serde(rename_all = "snake_case")]
 enum JournalEntry {
     Changed(FileChange),
+    /// A command changed this file, whose former content was not kept.
+    NotKept(UnkeptFile),
     /// All changes of this turn up to here were undone.
     Undone(u64),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct UnkeptFile {
+    turn: u64,
+    path: PathBuf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +58,9 @@ struct FileChange {
     /// The hash of the former content. `None` where there was no file.
     before: Option<Hash>,
     mode: Option<u32>,
-    after: Hash,
+    /// The hash of the new content. `None` where a command removed the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<Hash>,
     /// Folders that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     made: Vec<PathBuf>,
@@ -94,6 +108,9 @@ pub enum UndoOutcome {
     Unchanged,
     /// Something changed the file after the turn, so it was left alone.
     ChangedSince,
+    /// A command changed the file, and its former content was not kept: it is large, or one of too
+    /// many.
+    NotKept,
     /// The file could not be written, for this reason, and was left alone.
     Failed(String),
 }
@@ -152,7 +169,7 @@ impl Journal {
             path: place.to_owned(),
             before,
             mode: found.map(|found| found.mode),
-            after,
+            after: Some(after),
             made: made.to_vec(),
         };
         let entry = JournalEntry::Changed(change);
@@ -165,6 +182,44 @@ impl Journal {
         Ok(())
     }
 
+    /// Records what a command did to files, after it happened.
+    pub(crate) fn record_command(&self, changes: Vec<TreeChange>) -> Result<(), JournalError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let (folder, turn) = {
+            let state = self.lock();
+            (state.folder.clone(), state.turn)
+        };
+        let mut entries = Vec::with_capacity(changes.len());
+        for (at, TreeChange { path, before, after }) in changes.into_iter().enumerate() {
+            let (before, mode) = match before {
+                FormerFile::Missing => (None, None),
+                FormerFile::Kept(content, mode) if at < MAX_COMMAND_CHANGES => {
+                    (Some(folder.store_content(&content)?), Some(mode))
+                }
+                FormerFile::Kept(..) | FormerFile::NotKept => {
+                    entries.push(JournalEntry::NotKept(UnkeptFile { turn, path }));
+                    continue;
+                }
+            };
+            entries.push(JournalEntry::Changed(FileChange {
+                turn,
+                path,
+                before,
+                mode,
+                after,
+                made: Vec::new(),
+            }));
+        }
+        folder.append_all(&entries)?;
+        let mut state = self.lock();
+        if state.folder == folder {
+            state.entries.extend(entries);
+        }
+        Ok(())
+    }
+
     /// Undoes the changes of a turn: every file becomes what it was before the turn, unless
     /// something changed it since its last change in the turn. Such a file is left alone and
     /// reported as [`UndoOutcome::ChangedSince`].
@@ -172,8 +227,15 @@ impl Journal {
     /// The contents that an undo replaces are kept in the journal's folder, so even an undo loses
     /// nothing.
     pub fn undo(&self, turn: u64) -> Result<Vec<UndoneFile>, JournalError> {
+        let unkept = self.lock().unkept_files(turn);
         let (folder, changes) = self.lock().claim_undo(turn)?;
         let undone = undo_changes(&folder, &changes)
+            .map(|mut undone| {
+                let is_new = |path: &PathBuf| !changes.iter().any(|change| change.path == *path);
+                let unkept = unkept.into_iter().filter(is_new);
+                undone.extend(unkept.map(|path| UndoneFile { path, outcome: UndoOutcome::NotKept }));
+                undone
+            })
             .and_then(|undone| folder.append(&JournalEntry::Undone(turn)).map(|()| undone));
         if undone.is_err() {
             self.lock().release_undo(&folder, turn);
@@ -212,6 +274,21 @@ impl JournalState {
         {
             self.entries.remove(at);
         }
+    }
+
+    /// The files that commands of a turn changed and that cannot be restored.
+    fn unkept_files(&self, turn: u64) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                JournalEntry::NotKept(file) if file.turn == turn && !paths.contains(&file.path) => {
+                    paths.push(file.path.clone());
+                }
+                JournalEntry::Undone(undone) if *undone == turn => paths.clear(),
+                _ => {}
+            }
+        }
+        paths
     }
 
     /// The changes of a turn that were not undone.
@@ -253,8 +330,10 @@ fn undo_file(
     first: &FileChange,
     last: &FileChange,
 ) -> Result<UndoOutcome, JournalError> {
-    let opened =
-        AnchoredFile::open(path, MissingFolders::Fail).and_then(|anchored| Ok((anchored.read()?, anchored)));
+    // A command may have removed the folder as well.
+    let was_removed = first.before.is_some() && last.after.is_none();
+    let folders = if was_removed { MissingFolders::Create } else { MissingFolders::Fail };
+    let opened = AnchoredFile::open(path, folders).and_then(|anchored| Ok((anchored.read()?, anchored)));
     let (found, anchored) = match opened {
         Ok((found, anchored)) => (found, anchored),
         Err(_) if first.before.is_none() && !path.exists() => return Ok(UndoOutcome::Unchanged),
@@ -264,13 +343,19 @@ fn undo_file(
     if now == first.before {
         return Ok(UndoOutcome::Unchanged);
     }
-    let Some(mut found) = found.filter(|_| now == Some(last.after)) else {
+    if now != last.after {
         return Ok(UndoOutcome::ChangedSince);
-    };
-    folder.store_content(&found.bytes)?;
-    let (done, outcome) = match first.before {
-        None => (anchored.remove(&found), UndoOutcome::Removed),
-        Some(hash) => {
+    }
+    if let Some(found) = &found {
+        folder.store_content(&found.bytes)?;
+    }
+    let (done, outcome) = match (first.before, found) {
+        (None, None) => return Ok(UndoOutcome::Unchanged),
+        (None, Some(found)) => (anchored.remove(&found), UndoOutcome::Removed),
+        (Some(hash), None) => {
+            (anchored.create(&folder.load_content(hash)?, first.mode), UndoOutcome::Restored)
+        }
+        (Some(hash), Some(mut found)) => {
             found.mode = first.mode.unwrap_or(found.mode);
             (anchored.replace(Some(&found), &folder.load_content(hash)?), UndoOutcome::Restored)
         }
@@ -282,6 +367,7 @@ impl JournalEntry {
     fn turn(&self) -> u64 {
         match self {
             JournalEntry::Changed(change) => change.turn,
+            JournalEntry::NotKept(file) => file.turn,
             JournalEntry::Undone(turn) => *turn,
         }
     }

@@ -60,6 +60,7 @@ mod scope; // Scope: which files a call may use
 mod similar_names; // suggestions for paths that do not exist
 mod symbols; // the tool symbols: answers from the symbol index
 mod tool; // Tool, ToolInvocation, ToolOutcome: what a tool is
+mod work_tree; // WorkTree: what small files held before a command
 mod write; // the tool write: a whole file
 
 #[cfg(test)]
@@ -114,11 +115,12 @@ pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
 /// The tools that may change something, in the order in which they are declared to the model.
 pub fn changing_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
     let ToolOptions { journal, shell, web } = options;
+    let bash = bash::Bash::new(shell).with_journal(journal.clone());
     let changes = file_change::FileChanger::new(journal);
     vec![
         Arc::new(edit::Edit(changes.clone())),
         Arc::new(write::Write(changes)),
-        Arc::new(bash::Bash::new(shell)),
+        Arc::new(bash),
         Arc::new(fetch::Fetch::new(&web)),
     ]
 }

@@ -142,3 +142,32 @@ default: {text: Fine.}
     let outcome = read.run(call).await;
     assert!(!outcome.is_error && format!("{outcome:?}").contains("12345"), "{outcome:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_did_to_small_files_is_undone_and_the_rest_is_named() {
+    let command =
+        "printf new > a.txt; rm sub/b.txt; rmdir sub; printf x > c.txt; printf y >> big.txt; touch same.txt";
+    let script = format!(
+        "turns:\n  - tool_calls: [{{name: bash, arguments: {{command: {}}}}}]\ndefault: {{text: Fine.}}\n",
+        serde_json::json!(command)
+    );
+    let files = [("a.txt", "old\n"), ("sub/b.txt", "kept\n"), ("same.txt", "same\n")];
+    let test_agent = TestAgent::with_real_tools().script(script).files(&files).start().await;
+    test_agent.write("big.txt", &"x".repeat(300_000));
+    test_agent.say("Change things.").await;
+    assert_eq!((test_agent.read("a.txt"), test_agent.read("c.txt")), ("new".into(), "x".into()));
+    assert!(!test_agent.file("sub").exists());
+    let undone = test_agent.journal().undo(0).expect("it was recorded");
+    let name = |path: &std::path::Path| path.strip_prefix(test_agent.file("")).expect("in it").to_owned();
+    let undone: Vec<_> = undone.into_iter().map(|file| (name(&file.path), file.outcome)).collect();
+    let expected = [
+        ("a.txt", UndoOutcome::Restored),
+        ("c.txt", UndoOutcome::Removed),
+        ("sub/b.txt", UndoOutcome::Restored),
+        ("big.txt", UndoOutcome::NotKept),
+    ];
+    assert_eq!(undone, expected.map(|(path, outcome)| (path.into(), outcome)));
+    assert_eq!((test_agent.read("a.txt"), test_agent.read("sub/b.txt")), ("old\n".into(), "kept\n".into()));
+    assert!(!test_agent.file("c.txt").exists());
+    assert!(test_agent.journal().undo(0).is_err(), "nothing is left to undo");
+}

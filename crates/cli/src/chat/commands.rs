@@ -387,6 +387,9 @@ fn undo(app: &ConversationApp) -> Result<String, SlashCommandError> {
             UndoOutcome::Removed => "removed, since the run created it".to_owned(),
             UndoOutcome::Unchanged => "unchanged".to_owned(),
             UndoOutcome::ChangedSince => "left alone, because it changed since".to_owned(),
+            UndoOutcome::NotKept => {
+                "not undone: a command changed it, and what it held before was not kept".to_owned()
+            }
             UndoOutcome::Failed(why) => format!("could not be undone: {why}"),
         };
         format!("{}: {how}", undone.path.display())

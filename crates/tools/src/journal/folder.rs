@@ -47,11 +47,19 @@ impl JournalFolder {
 
     /// Appends an entry durably. It is one write, so that entries of several threads do not mix.
     pub fn append(&self, entry: &JournalEntry) -> Result<(), JournalError> {
+        self.append_all(std::slice::from_ref(entry))
+    }
+
+    /// Appends entries durably, in one write.
+    pub fn append_all(&self, entries: &[JournalEntry]) -> Result<(), JournalError> {
         let path = self.0.join(LIST);
         let append = || -> io::Result<()> {
             create_private_folder(&self.0)?;
-            let mut text = serde_json::to_vec(entry)?;
-            text.push(b'\n');
+            let mut text = Vec::new();
+            for entry in entries {
+                serde_json::to_writer(&mut text, entry)?;
+                text.push(b'\n');
+            }
             let mut list = private_file_options().append(true).open(&path)?;
             list.write_all(&text)?;
             list.sync_data()
