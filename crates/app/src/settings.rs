@@ -23,8 +23,8 @@ use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
-    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, ProviderConfig, RetryConfig, SandboxMode, SpineConfig,
-    UnknownSandboxMode,
+    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, ProviderConfig, RetryConfig, SandboxMode,
+    SpineConfig, UnknownSandboxMode,
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
