@@ -21,6 +21,7 @@ use hardpan_tools::{ConsoleShell, Scope, ShellOptions, Tool, ToolRegistry, ToolS
 
 use crate::clock::now;
 use crate::git_panels::{GitReader, GitTool};
+use crate::notice::{Notice, NoticeSink};
 use crate::settings::{PanelKind, Settings};
 
 /// The session entry that stores the [`SavedPanels`]. Sessions on disk have this name.
@@ -45,6 +46,7 @@ pub struct ConversationPanels {
     before_run: Mutex<(u64, f64)>,
     /// Whether the next run is one that the spine started.
     is_continuation: AtomicBool,
+    notices: Arc<dyn NoticeSink>,
 }
 
 /// What panels are made of.
@@ -55,6 +57,7 @@ pub(crate) struct PanelSources<'a> {
     pub tools: &'a ToolRegistry,
     pub expansions: &'a Expansions,
     pub secrets: &'a [FoundSecret],
+    pub notices: &'a Arc<dyn NoticeSink>,
     /// Whether the agent goes on by itself while work remains; replaces the setting.
     pub auto_continue: Option<bool>,
     /// How the programs of consoles run.
@@ -115,6 +118,7 @@ impl ConversationPanels {
             stored,
             before_run,
             is_continuation,
+            notices: sources.notices.clone(),
         })
     }
 
@@ -272,16 +276,16 @@ impl ConversationPanels {
 
     /// Goes on with a message of the spine, unless the user speaks or aborts meanwhile.
     async fn carry_out(&self, decision: SpineDecision, agent: &Agent) -> Result<(), HandlerError> {
-        let (message, wait) = match decision {
+        let (message, work, wait) = match decision {
             SpineDecision::Rest => return Ok(()),
             SpineDecision::Stop(rail) => {
                 if let Some(logs) = &self.logs {
                     logs.record(&format!("the agent stopped although work remains: {rail}"), now());
                 }
-                tracing::info!(%rail, "auto-continuation stopped");
+                self.notices.notice(Notice::ContinuationStopped(rail));
                 return Ok(());
             }
-            SpineDecision::Continue { message, wait } => (message, wait),
+            SpineDecision::Continue { message, work, wait } => (message, work, wait),
         };
         let checks = wait.as_millis().div_ceil(ABORT_CHECK.as_millis());
         for _ in 0..checks {
@@ -294,6 +298,7 @@ impl ConversationPanels {
             return Ok(());
         }
         self.is_continuation.store(true, Ordering::Release);
+        self.notices.notice(Notice::Continued { work });
         let (below, images, source) = (None, Vec::new(), InputSource::Extension);
         let input = Input { text: message, below, images, source, id: None };
         agent.queue(input, Delivery::FollowUp).await?;

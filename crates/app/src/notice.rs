@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hardpan_agent::expand::ExpansionProblem;
 use hardpan_context::FoundSecret;
 use hardpan_models::{ThinkingSubstitution, UnknownName, did_you_mean};
+use hardpan_panels::GuardRail;
 use hardpan_providers::UnsupportedFeature;
 use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
@@ -162,6 +163,13 @@ pub enum Notice {
     },
     /// Changes are not recorded, so they cannot be undone.
     UndoUnavailable(JournalError),
+    /// The agent goes on by itself.
+    Continued {
+        /// How many pieces of work are left.
+        work: usize,
+    },
+    /// The agent does not go on by itself, although work is left.
+    ContinuationStopped(GuardRail),
     /// Changes are still recorded in the journal of the conversation before.
     JournalNotSwitched(JournalError),
     /// The sandbox lacks some restrictions.
@@ -295,6 +303,11 @@ impl fmt::Display for Notice {
             }
             Notice::RuleNotStored { path, error } => {
                 write!(f, "cannot write {}: {error}; allowed for this conversation only", path.display())
+            }
+            Notice::Continued { work: 1 } => f.write_str("going on by itself: 1 piece of work is left"),
+            Notice::Continued { work } => write!(f, "going on by itself: {work} pieces of work are left"),
+            Notice::ContinuationStopped(rail) => {
+                write!(f, "stopped although work is left: {rail}; say \"go on\" to continue")
             }
             Notice::UndoUnavailable(error) => write!(f, "{}; /undo is not available", error_text(error)),
             Notice::JournalNotSwitched(error) => f.write_str(&error_text(error)),

@@ -172,6 +172,7 @@ impl ConversationApp {
             tools: &tool_set.tools,
             expansions: &expansions,
             secrets: &secrets.known,
+            notices,
             auto_continue: options.auto_continue,
             shell: tool_set.commands.clone(),
             git: reader.git_reader(),

@@ -164,6 +164,7 @@ pub async fn assemble(
         tools: &tools,
         expansions: &expansions,
         secrets: &secrets.known,
+        notices,
         auto_continue: None,
         shell: shown_shell(),
         git: reader.git_reader(),

@@ -142,6 +142,8 @@ pub enum SpineDecision {
     Continue {
         /// What the model is told.
         message: String,
+        /// How many pieces of work it names.
+        work: usize,
         /// How long to wait before: after failures, longer each time.
         wait: Duration,
     },
@@ -240,12 +242,13 @@ impl Spine {
             errors => (FIRST_WAIT * 2_u32.pow(errors.min(10) - 1)).min(LONGEST_WAIT),
         };
         let lines: Vec<String> = work.iter().map(|line| format!("- {line}")).collect();
+        let count = work.len();
         progress.last_work = work;
         let message = format!(
             "[automatic: the user did not write this] Work remains:\n{}\nGo on with it. If you cannot, or it is done, update the todo list and say so.",
             lines.join("\n")
         );
-        SpineDecision::Continue { message, wait }
+        SpineDecision::Continue { message, work: count, wait }
     }
 
     /// What is a reason to go on: notifications that no request has shown, and todos.

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use hardpan_agent::events::ToolExecutionEnd;
 use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::ConversationApp;
 use hardpan_app::FaceHooks;
@@ -250,6 +251,23 @@ async fn the_agent_goes_on_while_todos_are_left() {
     let first = ["user", "model", "tool", "model"];
     let again = ["spine", "model", "tool", "model"];
     assert_eq!(speakers(&app), [first, again, again].concat());
+    app.agent.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_stops_it_until_the_person_speaks() {
+    let home = PanelHome::new(WORK_SCRIPT, "[spine]\nauto_continue = true\n").await;
+    let app = home.open(SessionChoice::New).await;
+    app.agent.events().subscribe::<ToolExecutionEnd, _>("test", |_, agent| async move {
+        agent.abort();
+        Ok(())
+    });
+    assert_eq!(prompt(&app, "Plan two").await, RunEnd::Aborted);
+    assert_eq!(speakers(&app), ["user", "model", "tool"]);
+    app.agent.events().unsubscribe("test");
+    // What the tool did is kept: the todos are there, and the agent goes on with them.
+    assert_eq!(prompt(&app, "Go on").await, RunEnd::Done);
+    assert_eq!(speakers(&app)[3..6], ["user", "model", "spine"]);
     app.agent.shutdown().await.unwrap();
 }
 
