@@ -256,6 +256,27 @@ fn only_what_can_be_shown_is_opened() {
 }
 
 #[test]
+fn a_person_lists_shows_and_hides_panels() {
+    let post = RecordingProxy::new();
+    let say = |args: &[&str]| {
+        let ran = post.run(args, "");
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{args:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let listed = say(&["-p", "/panels", "--layout", "panels"]);
+    for panel in ["P1", "Todo List", "P4", "Tools", "P9", "Scratchpad"] {
+        assert!(listed.contains(panel), "{listed}");
+    }
+    assert!(say(&["-p", "/panels P4", "--layout", "panels"]).starts_with("on: read, grep, find, ls"));
+    assert!(say(&["-p", "/panels P4 hide", "--layout", "panels"]).starts_with("P4 is hidden"));
+    assert!(say(&["-p", "/panels"]).starts_with("this conversation has no panels"));
+    let ran = post.run(&["-p", "/panels P77", "--layout", "panels"], "");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.starts_with("hardpan: /panels: there is no panel P77"), "{}", ran.stderr);
+    assert!(post.sent_bodies().is_empty());
+}
+
+#[test]
 fn what_a_command_says_is_an_event() {
     let post = RecordingProxy::new();
     let event = |args: &[&str], code| {
