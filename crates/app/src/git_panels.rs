@@ -1,6 +1,7 @@
 //! [`GitTool`]: read-only git commands whose output stays in view, as panels that follow the
 //! repository.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
@@ -8,13 +9,14 @@ use hardpan_agent::approval::read_only_words;
 use hardpan_panels::{Panel, PanelRegistry, RefreshContext, RefreshStrategy, Revision};
 use hardpan_prompt::{Json, Tool as Declaration, Volatility};
 use hardpan_tools::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments};
-use hardpan_workspace::{Git, GitError, WatchPosition};
+use hardpan_workspace::{Git, GitConfinement, GitError, WatchPosition};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::clock::now;
 use crate::gather::FolderWatch;
+use crate::repository_programs::names_programs;
 
 /// What stands before the colon in the keys of these panels.
 const KIND: &str = "git";
@@ -23,11 +25,22 @@ const MAX_BYTES: usize = 256 * 1024;
 /// After this time an output is read again, whatever is known of the repository.
 const MAX_AGE_SECONDS: i64 = 120;
 
+/// Why a panel has no output, or only an old one.
+#[derive(Debug, thiserror::Error)]
+enum GitPanelError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("the repository's settings name programs that git would run, and there is no sandbox for them")]
+    NamesPrograms,
+}
+
 /// Runs git and says whether the repository changed.
 pub struct GitReader {
     /// Runs where it can write nothing.
     pub git: Arc<Git>,
-    /// The watch of the work tree.
+    /// The work tree.
+    pub root: PathBuf,
+    /// The watch of it.
     pub watch: Arc<FolderWatch>,
 }
 
@@ -58,7 +71,10 @@ struct StoredPanel {
 }
 
 impl GitReader {
-    fn run(&self, line: &str) -> Result<String, GitError> {
+    fn run(&self, line: &str) -> Result<String, GitPanelError> {
+        if matches!(self.git.confinement(), GitConfinement::None) && names_programs(&self.root) {
+            return Err(GitPanelError::NamesPrograms);
+        }
         let words = read_only_words(line).unwrap_or_default();
         let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
         let bytes = self.git.read(&arguments, MAX_BYTES)?;
@@ -77,7 +93,7 @@ impl GitPanel {
     }
 
     /// Reads the output again. If that fails, the former one stays, with its age.
-    fn read(&self, now: Timestamp) -> Result<(), GitError> {
+    fn read(&self, now: Timestamp) -> Result<(), GitPanelError> {
         let result = self.reader.run(&self.line);
         let mut reading = self.lock();
         let before = (reading.output.clone(), reading.failure.clone());

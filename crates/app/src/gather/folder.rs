@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::expand::{Expansions, Folder};
@@ -45,6 +46,8 @@ pub struct FolderReader {
     notices: Arc<dyn NoticeSink>,
     watch: Arc<FolderWatch>,
     readings: Mutex<Readings>,
+    /// Whether a request was made: from the second on, a watch pays.
+    has_observed: AtomicBool,
 }
 
 impl FolderReader {
@@ -61,7 +64,17 @@ impl FolderReader {
         let watch =
             Arc::new(FolderWatch::new(scope.guard(), scope.root.clone(), index.clone(), notices.clone()));
         let git = Arc::new(git);
-        FolderReader { scope, git, settings, skills, index, notices, watch, readings: Mutex::default() }
+        FolderReader {
+            scope,
+            git,
+            settings,
+            skills,
+            index,
+            notices,
+            watch,
+            readings: Mutex::default(),
+            has_observed: AtomicBool::new(false),
+        }
     }
 
     /// Forgets what changed since it was read; what did not is not read again. Without a watch all
@@ -75,17 +88,22 @@ impl FolderReader {
             }
             None => readings.forget_all(),
         }
-        match reason {
-            ObserveReason::Preview => {}
+        if reason == ObserveReason::RunStarted {
             // A person waits, and not every way of writing a file is reported: memory maps are not.
-            ObserveReason::RunStarted => readings.files.clear(),
-            ObserveReason::NextRequest => FolderWatch::start(&self.watch),
+            readings.files.clear();
+        }
+        if reason != ObserveReason::Preview && self.has_observed.swap(true, Ordering::Relaxed) {
+            FolderWatch::start(&self.watch);
         }
     }
 
     /// What reads the repository for panels.
     pub(crate) fn git_reader(&self) -> Arc<GitReader> {
-        Arc::new(GitReader { git: self.git.clone(), watch: self.watch.clone() })
+        Arc::new(GitReader {
+            git: self.git.clone(),
+            root: self.scope.root.clone(),
+            watch: self.watch.clone(),
+        })
     }
 
     fn lock_readings(&self) -> MutexGuard<'_, Readings> {
