@@ -169,10 +169,11 @@ fn a_marker_ends_each_tier_and_the_conversation() {
 }
 
 #[test]
-fn at_most_three_pages_are_joined_by_a_line() {
+fn pages_are_joined_by_a_line() {
     let body = body("everything", "tiers");
     let expected = "# URL Context\n\nThe following content was fetched from URLs mentioned in the conversation:\n\n\
-        One\n\nFirst page.\n\nf one\n---\nhttps://example.org/2\n\nSecond page.\n---\nThree\n\nThird page.";
+        One\n\nFirst page.\n\nf one\n---\nhttps://example.org/2\n\nSecond page.\n---\nThree\n\nThird page.\n---\n\
+        Four\n\nOne page too many for the tiers.";
     assert!(role_and_text(&body).contains(&("user", expected)), "{:#?}", role_and_text(&body));
 }
 

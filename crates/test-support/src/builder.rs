@@ -107,7 +107,6 @@ impl TestAgentBuilder {
         TestAgentBuilder {
             window: Some(40_000),
             max_tokens: Some(2000),
-            silence: Some(Duration::from_millis(500)),
             clock: TestClock::Frozen,
             settings: AgentSettings { compact_at: 0.0, ..builder.settings },
             toolset: Toolset::Real,
@@ -200,6 +199,12 @@ default: {text: Fine.}
     /// What goes wrong at the simulator, such as `status=529,times=1`.
     pub fn faults(self, faults: impl AsRef<str>) -> Self {
         TestAgentBuilder { faults: faults.as_ref().to_owned(), ..self }
+    }
+
+    /// How long the client waits for more of an answer. The usual time unless a test is about that: on a
+    /// busy machine a short one is over before an honest answer begins.
+    pub fn silence(self, silence: Duration) -> Self {
+        TestAgentBuilder { silence: Some(silence), ..self }
     }
 
     /// Has the simulator in this process, and a clock that the test moves.

@@ -2,6 +2,7 @@
 //! `HARDPAN_TURNS` says how many.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hardpan_agent::events::{SessionCompact, ToolExecutionStart};
 use hardpan_agent::{RunEnd, ShellVisibility};
@@ -40,6 +41,7 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
     let test_agent = TestAgent::with_real_tools()
         .script(script)
         .faults(FAULTS)
+        .silence(Duration::from_millis(500))
         .settings(|settings| settings.compact_at = 0.7)
         .open("a.txt")
         .start()

@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 17] = [
+const TARGETS: [&str; 18] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
@@ -18,6 +18,7 @@ const TARGETS: [&str; 17] = [
     "hardpan_files",
     "hardpan_grammars",
     "hardpan_models",
+    "hardpan_panels",
     "hardpan_prompt",
     "hardpan_providers",
     "hardpan_sandbox",
