@@ -77,7 +77,7 @@ fn a_launcher_that_a_command_replaced_does_not_run_the_next_one() {
     let replace = "printf '#!/bin/sh\\ntouch ../escaped\\n' > other && chmod +x other && mv other hardpan && echo replaced";
     let run = CommandRun::new("", &[replace, "touch ../outside; echo second"]);
     let copy = run.sandbox.work().join("hardpan");
-    fs::copy(env!("CARGO_BIN_EXE_hardpan"), &copy).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_hardpan"), &copy);
     let mut command = Command::new(&copy);
     command.args(["-p", "Go", "--output", "json", "--yes"]).current_dir(run.sandbox.work()).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", run.root().join("home"));
@@ -264,7 +264,7 @@ fn as_nobody(run: &CommandRun, command: &Command) -> Option<Command> {
     }
     let root = run.root();
     let binary = root.join("hardpan");
-    fs::copy(env!("CARGO_BIN_EXE_hardpan"), &binary).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_hardpan"), &binary);
     assert!(Command::new("chown").args(["-R", "65534:65534"]).arg(&root).status().unwrap().success());
     let mut other = Command::new("setpriv");
     other.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(binary);
@@ -334,4 +334,11 @@ fn an_agent_that_holds_keys_dumps_no_core() {
     agent.kill().unwrap();
     agent.wait().unwrap();
     assert!(is_set);
+}
+
+/// Copies a program that a test then runs, by another process: a file that this one has open for
+/// writing, if only in a child that another thread is starting, cannot be run.
+fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to.as_ref()).status().unwrap();
+    assert!(copied.success());
 }

@@ -445,7 +445,7 @@ fn limits_hold_and_cores_are_not_dumped() {
 fn a_launcher_that_was_replaced_on_disk_is_not_asked() {
     let place = Place::new(Caller::Current);
     let copy = place.path("launcher");
-    fs::copy(support::launcher_path(), &copy).unwrap();
+    support::copy_program(support::launcher_path(), &copy);
     let launcher = SandboxLauncher::open(&copy, "__sandbox").unwrap();
     fs::remove_file(&copy).unwrap();
     place.write("launcher", "#!/bin/sh\necho replaced\n");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Place {
     pub fn new(caller: Caller) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::copy(launcher_path(), folder.path().join("sandbox_commands")).unwrap();
+        copy_program(launcher_path(), folder.path().join("sandbox_commands"));
         let place = Place { folder, caller };
         for name in ["work", "other"] {
             fs::create_dir(place.path(name)).unwrap();
@@ -154,4 +154,11 @@ fn poll(is_done: impl Fn() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(5));
         is_done()
     })
+}
+
+/// Copies a program that a test then runs, by another process: a file that this one has open for
+/// writing, if only in a child that another thread is starting, cannot be run.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to.as_ref()).status().unwrap();
+    assert!(copied.success());
 }
