@@ -29,6 +29,7 @@ const DOCUMENTS: &[Document] = documents![
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",
     "panels" at "docs/panels.md",
+    "conformance" at "docs/conformance.md",
     "map" at "docs/map.md",
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",
