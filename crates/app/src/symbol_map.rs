@@ -95,6 +95,11 @@ fn overview_tokens(model: &ModelFigures) -> usize {
     (tokens / model.token_factor) as usize
 }
 
+/// Loads what the overview's and the map's tokens are counted with: it is large, and kept from then on.
+pub(crate) fn load_vocabulary() {
+    TokenCounter::new(Vocabulary::O200k).count(&Text::new("a"));
+}
+
 /// What the overview of a conversation keeps from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -237,7 +237,13 @@ impl ContextSource for WorkspaceContext {
 
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         self.reader.refresh(request.reason);
-        let mut file = self.reader.read(request.now);
+        let mut file = std::thread::scope(|scope| {
+            // What describes the repository takes as long as git takes to answer: both at once.
+            if request.reason == ObserveReason::RunStarted && self.map_tokens != Some(0) {
+                scope.spawn(|| self.reader.prepare_description());
+            }
+            self.reader.read(request.now)
+        });
         let keeps = request.reason != ObserveReason::Preview;
         // Pinned, because every change of the instructions would cost the whole cache.
         let system = self.lock_system().clone();

@@ -223,6 +223,12 @@ impl FolderReader {
         self.with_index(symbol_map::coupling)
     }
 
+    /// Updates the symbol index, with its progress, and loads what tokens are counted with.
+    pub fn prepare_description(&self) {
+        symbol_map::load_vocabulary();
+        self.with_index(|_| ());
+    }
+
     /// Updates the symbol index without showing progress, so that what is asked next is fast.
     pub fn warm_up(&self) {
         self.index.with_current(&mut |_, _| (), |_| ());
