@@ -68,6 +68,11 @@ pub fn choose_lifetimes(
     cached: usize,
     prompt: &mut Prompt,
 ) {
+    if input.target.profile.long_lifetime().is_none() {
+        // The provider before this one may have offered a choice.
+        strata.long_lived = LongLived::Nothing;
+        return;
+    }
     let ends = PartEnds::new(prompt);
     let wanted = choose(input, strata, measured, garbage, &ends);
     strata.long_lived = match input.snapshot.cache_lifetime {
@@ -105,8 +110,7 @@ fn choose(
     let prices = LifetimePrices::for_model(&target.model, &target.profile, total as u64);
     match input.snapshot.cache_lifetime {
         LifetimeSetting::FiveMinutes => return LongLived::Nothing,
-        LifetimeSetting::OneHour if target.profile.long_lifetime().is_some() => return LongLived::Log,
-        LifetimeSetting::OneHour => return LongLived::Nothing,
+        LifetimeSetting::OneHour => return LongLived::Log,
         LifetimeSetting::Auto => {}
     }
     let Some(prices) = prices else { return LongLived::Nothing };
