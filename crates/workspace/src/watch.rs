@@ -22,7 +22,23 @@ use crate::git::watched_folders;
 use crate::path::with_forward_slashes;
 use change_log::ChangeLog;
 pub use change_log::{Changes, WatchPosition};
-use folder_events::{EventKind, FolderEvents};
+use folder_events::FolderEvents;
+
+/// What happened to a name, or to a folder.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing happens where nothing is watched"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EventKind {
+    /// A file was written to, or its permissions changed.
+    Content,
+    /// A name appeared or disappeared.
+    List { is_folder: bool },
+    /// The watched folder itself was removed or renamed.
+    Gone,
+    /// The folder is no longer watched.
+    Dropped,
+    /// Events were lost.
+    Overflow,
+}
 
 /// The most folders that are watched: a quarter of what systems usually let a user watch, and some
 /// 60 MB of the kernel's memory.

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::WatchError;
+use super::{EventKind, WatchError};
 
 /// More events than the queue holds, so that a storm that goes on ends the reading.
 const MAX_EVENTS: usize = 200_000;
@@ -31,21 +31,6 @@ const REMOTE_FILESYSTEMS: [u64; 10] = [
     0x7375_7245,
     0x0BD0_0BD0,
 ];
-
-/// What happened to a name, or to a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    /// A file was written to, or its permissions changed.
-    Content,
-    /// A name appeared or disappeared.
-    List { is_folder: bool },
-    /// The watched folder itself was removed or renamed.
-    Gone,
-    /// The folder is no longer watched.
-    Dropped,
-    /// Events were lost.
-    Overflow,
-}
 
 #[derive(Debug)]
 pub struct FolderEvents {

@@ -5,16 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::WatchError;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    Content,
-    List { is_folder: bool },
-    Gone,
-    Dropped,
-    Overflow,
-}
+use super::{EventKind, WatchError};
 
 #[derive(Debug)]
 pub enum FolderEvents {}
