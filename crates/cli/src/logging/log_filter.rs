@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 18] = [
+const TARGETS: [&str; 19] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
@@ -25,6 +25,7 @@ const TARGETS: [&str; 18] = [
     "hardpan_session",
     "hardpan_simulator",
     "hardpan_symbols",
+    "hardpan_terminal",
     "hardpan_tools",
     "hardpan_workspace",
 ];

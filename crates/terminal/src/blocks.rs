@@ -1,0 +1,1 @@
+//! Content as styled lines: Markdown, diffs, tool calls, the rows of views.
