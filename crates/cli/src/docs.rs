@@ -30,6 +30,7 @@ const DOCUMENTS: &[Document] = documents![
     "layouts" at "docs/layouts.md",
     "panels" at "docs/panels.md",
     "conformance" at "docs/conformance.md",
+    "keys" at "docs/keys.md",
     "map" at "docs/map.md",
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",
