@@ -122,7 +122,7 @@ impl ShownCopies {
             if stubbed.contains(sent.message) {
                 continue;
             }
-            let is_fixed = sent.block >= in_flight || found.shown_by.contains_key(sent.message);
+            let is_fixed = found.is_needed(sent) || found.shown_by.contains_key(sent.message);
             let observations = observed.get(sent.message).map_or(&[][..], Vec::as_slice);
             let changes_files = observations.iter().any(|observed| !observed.observation.kind.is_in_result());
             if let [observed] = observations
@@ -242,6 +242,16 @@ impl<'a> CopyCollector<'a> {
         }
     }
 
+    /// Whether a result stays whatever else shows its content: the model has not answered it yet, or the
+    /// message of its call, which would go with it, shows an item.
+    fn is_needed(&self, sent: &SentResult<'_>) -> bool {
+        let call_shows_item = sent.call.is_some_and(|call| match &call.origin.source {
+            Source::Message(message) => self.shown_by.contains_key(message),
+            _ => false,
+        });
+        sent.block >= self.in_flight || call_shows_item
+    }
+
     fn item(&mut self, key: &Arc<str>) -> &mut ItemCopies {
         let (bodies, counter) = (&self.bodies, &self.input.render_cache.counter);
         let factor = &self.input.target.factor;
@@ -349,7 +359,7 @@ impl<'a> CopyCollector<'a> {
         let mut copy = message_copy(sent, is_whole, is_shown_again);
         let key: Arc<str> = format!("file:{}", observation.path).into();
         let shows_others = self.shown_by.get(sent.message).is_some_and(|shown| *shown != &*key);
-        copy.is_fixed = sent.block >= self.in_flight || shows_others;
+        copy.is_fixed = self.is_needed(sent) || shows_others;
         self.item(&key).copies.push(copy);
         true
     }
