@@ -163,6 +163,13 @@ impl ConversationApp {
         Ok(())
     }
 
+    /// Ends what goes on behind the conversation, such as indexing; called before the program ends.
+    pub async fn stop_background_work(&self) {
+        let context = self.context.clone();
+        // A panic in there has been reported; the program ends anyway.
+        let _ = tokio::task::spawn_blocking(move || context.stop_indexing()).await;
+    }
+
     /// Stores the open files and what was learned; called after each run.
     pub async fn save_state(&self) {
         let pinned = self.context.pinned_context();

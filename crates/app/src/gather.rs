@@ -25,8 +25,8 @@ use crate::settings::Settings;
 use crate::target::{resolve_keep, resolve_lifetime};
 
 pub use content_times::ContentTimes;
-pub(crate) use folder::discover_expansions;
 pub use folder::{FolderReader, RepositoryState};
+pub(crate) use folder::{PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, discover_expansions};
 pub(crate) use folder_watch::FolderWatch;
 
 /// Why the inputs of a request cannot be gathered. A part of the folder that cannot be read is no
@@ -37,6 +37,20 @@ pub enum GatherError {
     /// The folder is not there.
     #[error("cannot find {}: {source}", path.display())]
     FolderNotFound {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file stands where a folder is expected.
+    #[error("{} is a file: name the folder it is in", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The folder may not be read.
+    #[error("cannot read the folder {}: {source}", path.display())]
+    UnreadableFolder {
         /// The folder.
         path: PathBuf,
         /// What the system said.
@@ -95,10 +109,18 @@ pub fn read_snapshot_file(
     Ok(file)
 }
 
-/// The folder's full path, without links.
-pub(crate) fn canonical_folder(folder: &Path) -> Result<PathBuf, GatherError> {
-    let found = folder.canonicalize();
-    found.map_err(|source| GatherError::FolderNotFound { path: folder.to_owned(), source })
+/// The full path of a folder that can be read, without links.
+pub fn canonical_folder(folder: &Path) -> Result<PathBuf, GatherError> {
+    let path = || folder.to_owned();
+    let found =
+        folder.canonicalize().map_err(|source| GatherError::FolderNotFound { path: path(), source })?;
+    if !found.is_dir() {
+        return Err(GatherError::NotAFolder { path: path() });
+    }
+    match found.read_dir() {
+        Ok(_) => Ok(found),
+        Err(source) => Err(GatherError::UnreadableFolder { path: path(), source }),
+    }
 }
 
 /// Reads an image that the user named, from the working directory of the process.

@@ -12,7 +12,7 @@ use hardpan_panels::GuardRail;
 use hardpan_providers::UnsupportedFeature;
 use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
-use hardpan_workspace::WatchError;
+use hardpan_workspace::{IndexNotReady, WatchError};
 use jiff::Timestamp;
 
 use crate::agents::UnknownAgent;
@@ -208,6 +208,15 @@ pub enum Notice {
     },
     /// The folder is not watched, so it is read again before each request.
     NotWatched(WatchError),
+    /// The symbol index is not ready, so that a request does not describe the repository.
+    IndexBehind(IndexNotReady),
+    /// The folder has more files than are listed and indexed.
+    FolderTooLarge {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether it is a repository or looks like a project.
+        is_project: bool,
+    },
     /// About a commit message that is being written.
     Commit(CommitNotice),
 }
@@ -334,6 +343,21 @@ impl fmt::Display for Notice {
             Notice::NotWatched(error) => {
                 write!(f, "reading this folder again before each request, because {error}")
             }
+            Notice::IndexBehind(IndexNotReady { done, total }) => {
+                let so_far = total.map(|total| format!(" ({done} of {total} files)")).unwrap_or_default();
+                write!(
+                    f,
+                    "the symbol index is still being built{so_far}: the overview of the repository comes with a later prompt (--no-map does without)"
+                )
+            }
+            Notice::FolderTooLarge { folder, is_project: true } => {
+                write!(f, "{}: only a part of its files is listed and indexed: it has too many", folder.display())
+            }
+            Notice::FolderTooLarge { folder, is_project: false } => write!(
+                f,
+                "{} is not a project: only a part of its files is listed and indexed. Start in a project's folder, or name it with --dir",
+                folder.display()
+            ),
             Notice::Commit(notice) => notice.fmt(f),
         }
     }

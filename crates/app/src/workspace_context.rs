@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{ContentTimes, FolderReader, RepositoryState};
+use crate::gather::{ContentTimes, FolderReader, PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, RepositoryState};
 use crate::mentions::{MentionedFile, PromptSource, resolve_mention};
 use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
@@ -138,6 +138,11 @@ impl WorkspaceContext {
         self.lock_pinned().clone()
     }
 
+    /// Ends what goes on behind a conversation that is over. What is indexed is kept for the next one.
+    pub fn stop_indexing(&self) {
+        self.reader.stop_indexing();
+    }
+
     /// Updates the symbol index before it is needed, so that the first prompt does not wait.
     pub fn warm_up(&self) {
         if self.map_tokens != Some(0) {
@@ -163,12 +168,17 @@ impl WorkspaceContext {
         }
         let mut fresh_state = None;
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
-        self.reader.describe_repository(file, budget, &mut state);
-        if let Some(bases) = request.bases {
+        let wait = match request.reason {
+            ObserveReason::Preview => PREVIEW_WAIT,
+            _ if state != RepositoryState::default() => RESUME_WAIT,
+            _ => REQUEST_WAIT,
+        };
+        let is_described = self.reader.describe_repository(file, budget, &mut state, wait);
+        if let Some(bases) = request.bases.filter(|_| is_described) {
             let mut fresh = SnapshotFile { prompt: file.prompt.clone(), ..SnapshotFile::empty(file.now) };
             fresh.files.clone_from(&file.files);
             let mut chosen = RepositoryState::default();
-            self.reader.describe_repository(&mut fresh, budget, &mut chosen);
+            self.reader.describe_repository(&mut fresh, budget, &mut chosen, wait);
             let SnapshotFile { overview, symbols, .. } = fresh;
             if overview != file.overview || !is_same_map(&symbols, &file.symbols) {
                 file.at_fold = Some(FoldDescriptionEntry { bases, overview, symbols });

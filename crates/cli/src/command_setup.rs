@@ -18,7 +18,7 @@ pub fn working_folder(dir: Option<&Path>) -> Result<PathBuf> {
     #[allow(clippy::disallowed_methods, reason = "this is the edge where the working directory enters")]
     let here = std::env::current_dir().context("cannot determine the current folder")?;
     let folder = dir.map_or(here.clone(), |dir| here.join(dir));
-    folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()))
+    Ok(hardpan_app::gather::canonical_folder(&folder)?)
 }
 
 /// Loads the settings for a folder, and shows the notices about them.

@@ -96,6 +96,7 @@ async fn serve(flags: &ConversationArgs) -> Result<()> {
     agent.abort();
     app.save_state().await;
     agent.shutdown().await?;
+    app.stop_background_work().await;
     drop(server);
     out.end();
     match end {

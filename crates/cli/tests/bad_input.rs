@@ -463,3 +463,52 @@ fn a_data_folder_that_cannot_be_made_is_named_with_the_variable_for_another() {
     assert!(words.contains("name another data folder in HARDPAN_DATA_DIR"), "{words}");
     assert!(!words.contains("name another session"), "{words}");
 }
+
+#[test]
+fn a_file_or_a_folder_that_cannot_be_read_is_no_workspace() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write("work/notes.txt", "x");
+    let name = file.to_str().unwrap();
+    for args in [["context", "--dir", name], ["map", "--dir", name], ["log", "--dir", name]] {
+        assert_says(&sandbox, &args, &format!("{name} is a file: name the folder it is in"));
+    }
+    assert_says(
+        &sandbox,
+        &["-p", "Hi", "--dir", name],
+        &format!("{name} is a file: name the folder it is in"),
+    );
+}
+
+/// Runs a command that may use a few gigabytes of addresses: a program that reads all of the disk into
+/// memory fails.
+#[cfg(target_os = "linux")]
+fn run_within_bounds(sandbox: &Sandbox, args: &[&str]) -> (String, String) {
+    let mut command = sandbox.command(args);
+    let program = command.get_program().to_owned();
+    let mut bounded = std::process::Command::new("sh");
+    bounded.args(["-c", "ulimit -v 6000000; exec \"$0\" \"$@\""]).arg(program).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => bounded.env(name, value),
+            None => bounded.env_remove(name),
+        };
+    }
+    bounded.current_dir(command.current_dir(sandbox.work()).get_current_dir().unwrap());
+    let output = bounded.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_holds_everything_is_looked_at_within_bounds() {
+    let sandbox = Sandbox::new();
+    let (_, said) = run_within_bounds(&sandbox, &["context", "--dir", "/"]);
+    assert!(said.contains("/ is not a project: only a part of its files is listed and indexed"), "{said}");
+    for folder in ["/proc", "/sys"] {
+        let (context, _) = run_within_bounds(&sandbox, &["context", "--dir", folder, "--json"]);
+        let context: Value = serde_json::from_str(&context).unwrap();
+        assert!(context["total_tokens"].as_u64().unwrap() < 20_000, "{folder}");
+    }
+}

@@ -8,7 +8,7 @@ use hardpan_models::nearest;
 use hardpan_symbols::{
     DefinitionReport, FileReport, OverviewRequest, SymbolIndex, SymbolReport, TokenBudget,
 };
-use hardpan_workspace::LiveIndex;
+use hardpan_workspace::{IndexWait, LiveIndex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
 /// The most lines of an answer, unless the call sets `limit`.
 const DEFAULT_LIMIT: usize = 40;
 /// How long a call waits for an index that is still being built.
-const INDEX_WAIT: Duration = Duration::from_secs(20);
+const INDEX_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(20), small: 0 };
 /// The most files that are named as users of a definition.
 const MAX_USERS: usize = 8;
 /// Bytes of a line, for the length of a folder's outline.
@@ -54,7 +54,7 @@ impl Tool for Symbols {
         blocking::run(call, move |arguments: Arguments, scope, _| {
             let answer =
                 |index: &SymbolIndex| Lookup { index, limit: arguments.limit() }.answer(&arguments, scope);
-            live.with_current_within(INDEX_WAIT, answer).unwrap_or_else(|error| {
+            live.with_current_within(INDEX_WAIT, &mut |_, _| (), answer).unwrap_or_else(|error| {
                 Err(ToolOutcome::failed(format!("Not now: {error}. Use grep, or call again later.")))
             })
         })

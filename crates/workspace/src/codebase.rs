@@ -7,7 +7,8 @@ mod live; // LiveIndex: the index in memory, shared by all that ask it
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use hardpan_files::FileGuard;
 use hardpan_symbols::{
@@ -15,9 +16,10 @@ use hardpan_symbols::{
 };
 
 use crate::file_tree::FileTree;
+use crate::list_bounds::FolderKind;
 use crate::watch::Changes;
 use index_cache::{FileStamp, IndexCache};
-pub use live::{IndexNotReady, LiveIndex};
+pub use live::{IndexNotReady, IndexWait, LiveIndex};
 
 /// Up to this many new, removed or changed files are worked into the cached index one by one, at
 /// some milliseconds each; above that, rebuilding all links from the outlines is faster.
@@ -43,83 +45,100 @@ pub fn index_codebase(
     progress: &mut dyn FnMut(usize),
 ) -> Codebase {
     let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
-    let (cache, parsed_files) = refresh(guard, root, files, None, path.as_deref(), progress);
+    let never = AtomicBool::new(false);
+    let job = IndexJob { guard, root, path: path.as_deref(), stop: &never };
+    let (cache, parsed_files) = job.refresh(files, None, progress);
     Codebase { index: cache.index, parsed_files }
 }
 
-/// Brings an index up to date with `files`: the one in `known`, else the one cached at `path`.
-/// Stores it there if anything changed, and returns it with the number of files that were parsed.
-fn refresh(
-    guard: &FileGuard,
-    root: &Path,
-    files: &[String],
-    known: Option<IndexCache>,
-    path: Option<&Path>,
-    progress: &mut dyn FnMut(usize),
-) -> (IndexCache, usize) {
-    let span = tracing::debug_span!("index", root = %root.display(), files = files.len());
-    let _entered = span.enter();
-    // Stamps are taken before anything is read, so that a later write is noticed in the next run.
-    let stamps = || files.iter().map(|name| (name.as_str(), read_stamp(root, name))).collect();
-    let (cache, stamps): (IndexCache, BTreeMap<&str, Option<FileStamp>>) = std::thread::scope(|scope| {
-        let read = || known.unwrap_or_else(|| path.map(IndexCache::read).unwrap_or_default());
-        let cache = scope.spawn(read);
-        let stamps = stamps();
-        (cache.join().unwrap_or_default(), stamps)
-    });
-    let changed: Vec<&str> = stamps
-        .iter()
-        .filter(|(name, stamp)| !cache.is_current(name, **stamp))
-        .map(|(name, _)| *name)
-        .collect();
-    let gone: Vec<String> =
-        cache.index.paths().filter(|name| !stamps.contains_key(name)).map(str::to_owned).collect();
-    if changed.is_empty() && gone.is_empty() {
-        return (cache, 0);
-    }
-    let folder = CodebaseFiles { guard, root, stamps: &stamps };
-    let (changes, removed) = (changed.len(), gone.len());
-    let codebase = if changes + removed <= INCREMENTAL_LIMIT {
-        folder.update_index(cache.index, &changed, &gone)
-    } else {
-        folder.build_index(&cache, files, progress)
-    };
-    tracing::debug!(changes, removed, parsed = codebase.parsed_files, "index is up to date");
-    let parsed = codebase.parsed_files;
-    (IndexCache::store(codebase.index, path, |name| stamps.get(name).copied().flatten()), parsed)
+/// The work of bringing the index of a folder up to date.
+#[derive(Clone, Copy)]
+struct IndexJob<'a> {
+    guard: &'a FileGuard,
+    root: &'a Path,
+    /// Where the index is stored between runs.
+    path: Option<&'a Path>,
+    /// Set when nobody needs the index any more.
+    stop: &'a AtomicBool,
 }
 
-/// Brings an index that is in memory up to date with what a watch reported. It is not stored: the
-/// next run parses these files again, if it does not meet more changes before.
-fn refresh_changed(
-    guard: &FileGuard,
-    root: &Path,
-    tree: &FileTree,
-    changes: &Changes,
-    known: IndexCache,
-    path: Option<&Path>,
-    progress: &mut dyn FnMut(usize),
-) -> IndexCache {
-    if changes.files.is_empty() && !changes.list {
-        return known;
+impl IndexJob<'_> {
+    /// Brings an index up to date with `files`: the one in `known`, else the one cached at `path`.
+    /// Stores it there if anything changed, and returns it with the number of files that were parsed.
+    /// Once `stop` is set, no more files are read; those that are missing then count as changed the next
+    /// time.
+    fn refresh(
+        &self,
+        files: &[String],
+        known: Option<IndexCache>,
+        progress: &mut dyn FnMut(usize),
+    ) -> (IndexCache, usize) {
+        let IndexJob { guard, root, path, stop } = *self;
+        let span = tracing::debug_span!("index", root = %root.display(), files = files.len());
+        let _entered = span.enter();
+        // Stamps are taken before anything is read, so that a later write is noticed in the next run.
+        let stamps = || files.iter().map(|name| (name.as_str(), read_stamp(root, name))).collect();
+        let (cache, stamps): (IndexCache, BTreeMap<&str, Option<FileStamp>>) = std::thread::scope(|scope| {
+            let read = || known.unwrap_or_else(|| path.map(IndexCache::read).unwrap_or_default());
+            let cache = scope.spawn(read);
+            let stamps = stamps();
+            (cache.join().unwrap_or_default(), stamps)
+        });
+        let changed: Vec<&str> = stamps
+            .iter()
+            .filter(|(name, stamp)| !cache.is_current(name, **stamp))
+            .map(|(name, _)| *name)
+            .collect();
+        let gone: Vec<String> =
+            cache.index.paths().filter(|name| !stamps.contains_key(name)).map(str::to_owned).collect();
+        if changed.is_empty() && gone.is_empty() {
+            return (cache, 0);
+        }
+        let folder = CodebaseFiles::new(guard, root, &stamps);
+        let (changes, removed) = (changed.len(), gone.len());
+        let codebase = if changes + removed <= INCREMENTAL_LIMIT {
+            folder.update_index(cache.index, &changed, &gone)
+        } else {
+            folder.build_index(&cache, files, progress, stop)
+        };
+        tracing::debug!(changes, removed, parsed = codebase.parsed_files, "index is up to date");
+        let parsed = codebase.parsed_files;
+        let unread = folder.unread.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let stamp = |name: &str| stamps.get(name).copied().flatten().filter(|_| !unread.contains(name));
+        (IndexCache::store(codebase.index, path, stamp), parsed)
     }
-    let mut changed: BTreeSet<&str> =
-        changes.files.iter().map(String::as_str).filter(|name| tree.has_file(name)).collect();
-    let is_known = |name: &str| known.index.hash(name).is_some();
-    let mut gone: Vec<String> =
-        changes.files.iter().filter(|name| !tree.has_file(name) && is_known(name)).cloned().collect();
-    if changes.list {
-        changed.extend(tree.files.iter().map(String::as_str).filter(|name| !is_known(name)));
-        gone = known.index.paths().filter(|name| !tree.has_file(name)).map(str::to_owned).collect();
+
+    /// Brings an index that is in memory up to date with what a watch reported. It is not stored: the
+    /// next run parses these files again, if it does not meet more changes before.
+    fn refresh_changed(
+        &self,
+        tree: &FileTree,
+        changes: &Changes,
+        known: IndexCache,
+        progress: &mut dyn FnMut(usize),
+    ) -> IndexCache {
+        let IndexJob { guard, root, .. } = *self;
+        if changes.files.is_empty() && !changes.list {
+            return known;
+        }
+        let mut changed: BTreeSet<&str> =
+            changes.files.iter().map(String::as_str).filter(|name| tree.has_file(name)).collect();
+        let is_known = |name: &str| known.index.hash(name).is_some();
+        let mut gone: Vec<String> =
+            changes.files.iter().filter(|name| !tree.has_file(name) && is_known(name)).cloned().collect();
+        if changes.list {
+            changed.extend(tree.files.iter().map(String::as_str).filter(|name| !is_known(name)));
+            gone = known.index.paths().filter(|name| !tree.has_file(name)).map(str::to_owned).collect();
+        }
+        if changed.len() + gone.len() > INCREMENTAL_LIMIT {
+            return self.refresh(&tree.files, Some(known), progress).0;
+        }
+        let stamps: BTreeMap<&str, Option<FileStamp>> =
+            changed.iter().map(|name| (*name, read_stamp(root, name))).collect();
+        let changed: Vec<&str> = changed.into_iter().collect();
+        let folder = CodebaseFiles::new(guard, root, &stamps);
+        known.update(|index| folder.update_index(index, &changed, &gone).index, &stamps, &gone)
     }
-    if changed.len() + gone.len() > INCREMENTAL_LIMIT {
-        return refresh(guard, root, &tree.files, Some(known), path, progress).0;
-    }
-    let stamps: BTreeMap<&str, Option<FileStamp>> =
-        changed.iter().map(|name| (*name, read_stamp(root, name))).collect();
-    let changed: Vec<&str> = changed.into_iter().collect();
-    let folder = CodebaseFiles { guard, root, stamps: &stamps };
-    known.update(|index| folder.update_index(index, &changed, &gone).index, &stamps, &gone)
 }
 
 /// The files as they are on disk now.
@@ -127,9 +146,18 @@ struct CodebaseFiles<'a> {
     guard: &'a FileGuard,
     root: &'a Path,
     stamps: &'a BTreeMap<&'a str, Option<FileStamp>>,
+    /// Files that were not read, because someone stopped.
+    unread: Mutex<BTreeSet<String>>,
+    /// Bytes that may still be read.
+    room: AtomicU64,
 }
 
-impl CodebaseFiles<'_> {
+impl<'a> CodebaseFiles<'a> {
+    fn new(guard: &'a FileGuard, root: &'a Path, stamps: &'a BTreeMap<&'a str, Option<FileStamp>>) -> Self {
+        let room = AtomicU64::new(FolderKind::of(root).index_bytes());
+        CodebaseFiles { guard, root, stamps, unread: Mutex::default(), room }
+    }
+
     /// Updates a cached index with the files that changed.
     fn update_index(&self, mut index: SymbolIndex, changed: &[&str], gone: &[String]) -> Codebase {
         let mut parsed = 0;
@@ -146,7 +174,13 @@ impl CodebaseFiles<'_> {
     }
 
     /// Builds a new index, with outlines from the cache where files have not changed.
-    fn build_index(&self, cache: &IndexCache, files: &[String], progress: &mut dyn FnMut(usize)) -> Codebase {
+    fn build_index(
+        &self,
+        cache: &IndexCache,
+        files: &[String],
+        progress: &mut dyn FnMut(usize),
+        stop: &AtomicBool,
+    ) -> Codebase {
         let parsed = AtomicUsize::new(0);
         let known = |name: &str, hash| Some(FileSource::Cached(hash, Box::new(cache.index.outline(name)?)));
         let read = |name: &str, buffer: Vec<u8>| {
@@ -156,6 +190,10 @@ impl CodebaseFiles<'_> {
                 hash.filter(|_| cache.is_current(name, stamp)).and_then(|hash| known(name, hash))
             {
                 return source;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+                return FileSource::Unreadable;
             }
             let source = self.read_source(name, buffer);
             let FileSource::Content(content) = &source else { return source };
@@ -175,7 +213,7 @@ impl CodebaseFiles<'_> {
     fn read_source(&self, name: &str, mut buffer: Vec<u8>) -> FileSource {
         match self.stamps.get(name).copied().flatten() {
             None => FileSource::Unreadable,
-            Some(stamp) if stamp.size > SIZE_LIMIT as u64 => {
+            Some(stamp) if stamp.size > SIZE_LIMIT as u64 || !self.take_room(stamp.size) => {
                 FileSource::Cached(ContentHash::default(), Box::new(Outline::for_skipped(SkipReason::Large)))
             }
             Some(_) => {
@@ -185,6 +223,13 @@ impl CodebaseFiles<'_> {
                 read.map_or(FileSource::Unreadable, |_| FileSource::Content(buffer))
             }
         }
+    }
+}
+
+impl CodebaseFiles<'_> {
+    /// Takes `bytes` of what may be read. False if there is not so much left.
+    fn take_room(&self, bytes: u64) -> bool {
+        self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_ok()
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use hardpan_files::FileGuard;
 use hardpan_prompt::folder_line;
 
+use crate::list_bounds::ListBounds;
 use crate::path::{display_path, with_forward_slashes};
 use crate::walk::{EntryKind, WalkEntry, walk};
 
@@ -68,8 +70,8 @@ pub struct SkippedPath {
 /// Links are listed, not followed; `.ignore` files add to what git ignores. A `.gitignore` counts
 /// even outside a repository.
 ///
-/// At most `limit` entries are listed. They are always the same ones: folders are read in the order
-/// of names.
+/// At most `limit` entries are listed, fewer of a folder that is no project. They are always the same
+/// ones: folders are read in the order of names.
 pub fn list_files(guard: &FileGuard, root: &Path, limit: usize) -> FileTree {
     list_files_and_folders(guard, root, limit, &mut |_| ())
 }
@@ -81,8 +83,13 @@ pub(crate) fn list_files_and_folders(
     limit: usize,
     visit: &mut dyn FnMut(&Path),
 ) -> FileTree {
-    let mut tree = FileTree::default();
-    for entry in walk(guard, root) {
+    let bounds = ListBounds::new(root, limit);
+    let (mut tree, begun) = (FileTree::default(), Instant::now());
+    for (visited, entry) in walk(guard, root).enumerate() {
+        if bounds.are_reached(visited, begun) {
+            tree.truncated = true;
+            break;
+        }
         let listed = match entry {
             Ok(mut entry) => {
                 tree.skipped.append(&mut entry.rule_problems); // rules that cannot be used
@@ -96,7 +103,7 @@ pub(crate) fn list_files_and_folders(
         if matches!(listed, ListedEntry::Folder) {
             continue;
         }
-        if tree.files.len() + tree.skipped.len() >= limit {
+        if tree.files.len() + tree.skipped.len() >= bounds.files {
             tree.truncated = true;
             break;
         }

@@ -38,12 +38,13 @@ mod glob; // compile_glob: globs from anybody
 mod ignore_rules; // which files git would ignore
 mod image; // read_image: type by content, size in pixels
 mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
+mod list_bounds; // FolderKind: how much of a folder is looked at
 mod path; // display_path: the path by which a file is shown
 mod text; // read_text: text of a known encoding, cut if it is too long
-mod walk;
-mod watch; // WorkspaceWatch: what changed since it was last asked // walk: everything below a folder, without leaving it
+mod walk; // walk: everything below a folder, without leaving it
+mod watch; // WorkspaceWatch: what changed since it was last asked
 
-pub use codebase::{Codebase, IndexNotReady, LiveIndex, index_codebase};
+pub use codebase::{Codebase, IndexNotReady, IndexWait, LiveIndex, index_codebase};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
 pub use git::{Git, GitConfinement, GitError, GitOptions, RepositoryProblem, find_project_root};
 pub use glob::{GlobError, compile_glob};
@@ -51,6 +52,7 @@ pub use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableFile, Unre
 pub use ignore_rules::compile_rules;
 pub use image::{ImageFileError, read_image, read_open_image};
 pub use instructions::read_instructions;
+pub use list_bounds::FolderKind;
 pub use path::display_path;
 pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_open_text, read_text};
 pub use walk::{EntryKind, Walk, WalkEntry, folder_names, walk};

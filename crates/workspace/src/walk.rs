@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ pub enum EntryKind {
 /// order of names, the folder itself first. `.git` and our own files are left out.
 ///
 /// Every folder is opened below the guard's and without links, so that a folder that is replaced
-/// during the walk leads nowhere. A path that cannot be read is an error among the entries.
+/// during the walk leads nowhere. A path that cannot be read is an error among the entries; so is a
+/// folder in which another file system is mounted, which is not entered.
 pub fn walk(guard: &FileGuard, folder: &Path) -> Walk {
     let start = match guard.locate(folder) {
         Ok((root, relative)) => Walk::new(guard, root, relative, folder),
@@ -72,6 +74,8 @@ struct WalkState {
     above: Vec<FolderRules>,
     /// The folders on the way to the next name.
     levels: Vec<Level>,
+    /// The device that the walked folder is on.
+    device: Option<u64>,
 }
 
 /// A folder of which some names have been walked.
@@ -105,15 +109,20 @@ impl Walk {
         }
         let hidden = guard.hidden_below(root.path());
         let global = global_rules(&project);
-        let mut state = WalkState { guard: guard.clone(), root, hidden, global, above, levels: Vec::new() };
+        let levels = Vec::new();
+        let mut state = WalkState { guard: guard.clone(), root, hidden, global, above, levels, device: None };
         let mut entry = state.entry(&relative, EntryKind::Folder);
         match state.enter(relative, &mut entry) {
             Ok(()) => Ok(Walk { state: Some(state), waiting: vec![Ok(entry)] }),
-            Err(UnreadableReason::Missing) if entry.path.is_file() => {
+            Err(NotEntered::Unreadable(UnreadableReason::Missing)) if entry.path.is_file() => {
                 entry.kind = EntryKind::File;
                 Ok(Walk { state: None, waiting: vec![Ok(entry)] })
             }
-            Err(reason) => Err(reason),
+            Err(NotEntered::Unreadable(reason)) => Err(reason),
+            Err(reason) => {
+                let skipped = SkippedPath::new(&entry.path, reason.into_text());
+                Ok(Walk { state: None, waiting: vec![Err(skipped), Ok(entry)] })
+            }
         }
     }
 }
@@ -143,8 +152,7 @@ impl Iterator for Walk {
             if kind == EntryKind::Folder
                 && let Err(reason) = state.enter(path, &mut entry)
             {
-                let reason = io::Error::from(reason).to_string();
-                self.waiting.push(Err(SkippedPath::new(&entry.path, reason)));
+                self.waiting.push(Err(SkippedPath::new(&entry.path, reason.into_text())));
             }
             return Some(Ok(entry));
         }
@@ -167,8 +175,17 @@ impl WalkState {
     }
 
     /// Reads the names and the rules of a folder, whose entry this is.
-    fn enter(&mut self, folder: PathBuf, entry: &mut WalkEntry) -> Result<(), UnreadableReason> {
-        let names = read_names(&self.root, &folder)?;
+    fn enter(&mut self, folder: PathBuf, entry: &mut WalkEntry) -> Result<(), NotEntered> {
+        let opened = self.root.open_real_subfolder(&folder)?;
+        let device = opened.metadata().map_err(UnreadableReason::from)?.dev();
+        if *self.device.get_or_insert(device) != device {
+            return Err(NotEntered::MountPoint);
+        }
+        if self.levels.is_empty() && is_kernel_view(&opened) {
+            return Err(NotEntered::KernelView);
+        }
+        let mut names: Vec<_> = folder_names(&opened).map_err(UnreadableReason::from)?.collect();
+        names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let has_name =
             |wanted: &str| names.binary_search_by(|(name, _)| (**name).cmp(OsStr::new(wanted))).is_ok();
         let reader = RuleReader { root: &self.root, guard: &self.guard };
@@ -178,11 +195,55 @@ impl WalkState {
     }
 }
 
-/// The names in a folder below the root, sorted, with what they are.
-fn read_names(root: &OpenFolder, folder: &Path) -> Result<Vec<(OsString, EntryKind)>, UnreadableReason> {
-    let mut names: Vec<_> = folder_names(&root.open_real_subfolder(folder)?)?.collect();
-    names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    Ok(names)
+/// Why the names in a folder are not walked.
+enum NotEntered {
+    Unreadable(UnreadableReason),
+    /// Another file system begins there.
+    MountPoint,
+    /// Its files are made up by the kernel.
+    KernelView,
+}
+
+impl From<UnreadableReason> for NotEntered {
+    fn from(reason: UnreadableReason) -> Self {
+        NotEntered::Unreadable(reason)
+    }
+}
+
+impl NotEntered {
+    /// The reason as a phrase for the user.
+    fn into_text(self) -> String {
+        match self {
+            NotEntered::Unreadable(reason) => io::Error::from(reason).to_string(),
+            NotEntered::MountPoint => "another file system is mounted here".into(),
+            NotEntered::KernelView => "a view of the system's state, not files".into(),
+        }
+    }
+}
+
+/// Whether a folder is on a file system like /proc and /sys. There is no end to their files, and
+/// reading some of them waits for ever.
+#[cfg(target_os = "linux")]
+fn is_kernel_view(folder: &std::fs::File) -> bool {
+    /// proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, bpf, devpts.
+    const KINDS: [u64; 10] = [
+        0x9fa0,
+        0x6265_6572,
+        0x0027_e0eb,
+        0x6367_7270,
+        0x6462_6720,
+        0x7472_6163,
+        0x7363_6673,
+        0x6265_6570,
+        0xcafe_4a11,
+        0x1cd1,
+    ];
+    rustix::fs::fstatfs(folder).is_ok_and(|found| KINDS.iter().any(|kind| *kind == found.f_type as u64))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_kernel_view(_folder: &std::fs::File) -> bool {
+    false
 }
 
 /// The names in an open folder with what they are, in no order.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hardpan_agent::expand::{Expansions, Folder};
 use hardpan_agent::{Coupling, ObserveReason};
@@ -15,14 +16,14 @@ use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{Git, LiveIndex, RegularFile, UnreadableReason};
+use hardpan_workspace::{FolderKind, Git, IndexWait, LiveIndex, RegularFile, UnreadableReason};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::folder_watch::FolderWatch;
 use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading};
 use crate::git_panels::GitReader;
-use crate::notice::NoticeSink;
+use crate::notice::{Notice, NoticeSink};
 use crate::settings::Settings;
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 
@@ -48,7 +49,20 @@ pub struct FolderReader {
     readings: Mutex<Readings>,
     /// Whether a request was made: from the second on, a watch pays.
     has_observed: AtomicBool,
+    /// Whether the user was told that not all of the folder is indexed.
+    has_told_index: AtomicBool,
 }
+
+/// How long a request waits for the symbol index. A small folder is indexed faster than that, unless
+/// the machine has other work.
+pub(crate) const REQUEST_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(1), small: 500 };
+/// How long a conversation waits that has shown the description already: without it, the model would
+/// be told that it is gone.
+pub(crate) const RESUME_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(20), small: 500 };
+/// For requests that are shown and not sent.
+pub(crate) const PREVIEW_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(600), small: 500 };
+/// How long the end of the program waits for the index to be stored.
+const STOP_WAIT: Duration = Duration::from_secs(2);
 
 impl FolderReader {
     /// A reader of the scope's folder, whose snapshots list `skills` in the system prompt. `index`
@@ -74,6 +88,7 @@ impl FolderReader {
             watch,
             readings: Mutex::default(),
             has_observed: AtomicBool::new(false),
+            has_told_index: AtomicBool::new(false),
         }
     }
 
@@ -195,17 +210,19 @@ impl FolderReader {
     }
 
     /// Adds what the budget allows to say of the repository: the overview, and the symbol map for
-    /// the prompt and the files of the snapshot.
+    /// the prompt and the files of the snapshot. False if the index is not ready within the wait: then
+    /// nothing is added.
     pub fn describe_repository(
         &self,
         file: &mut SnapshotFile,
         budget: RepositoryBudget,
         state: &mut RepositoryState,
-    ) {
+        wait: IndexWait,
+    ) -> bool {
         if budget == RepositoryBudget::default() {
-            return;
+            return true;
         }
-        self.with_index(|index| {
+        self.with_index(wait, |index| {
             if budget.overview > 0 {
                 let lines = symbol_map::overview_for_prompt(index, budget.overview, &mut state.overview);
                 let phrase = &self.settings.texts.phrases.overview.text;
@@ -215,18 +232,27 @@ impl FolderReader {
             if budget.map > 0 {
                 file.symbols = symbol_map::symbols_for_prompt(index, file, budget.map, &mut state.map);
             }
-        });
+        })
+        .is_some()
     }
 
-    /// Which files belong together, and how much other files refer to each.
+    /// Which files belong together, and how much other files refer to each; nothing of either if the
+    /// index is not ready.
     pub fn coupling(&self) -> Coupling {
-        self.with_index(symbol_map::coupling)
+        self.with_index(REQUEST_WAIT, symbol_map::coupling).unwrap_or_default()
     }
 
-    /// Updates the symbol index, with its progress, and loads what tokens are counted with.
+    /// Updates the symbol index, and loads what tokens are counted with.
     pub fn prepare_description(&self) {
         symbol_map::load_vocabulary();
-        self.with_index(|_| ());
+        // Who asks the index next says so if it is not ready.
+        let _ = self.index.with_current_within(IndexWait::at_most(Duration::ZERO), &mut |_, _| (), |_| ());
+    }
+
+    /// Ends the building of the index if nobody will use it any more. What is indexed is kept for the
+    /// next run.
+    pub fn stop_indexing(&self) {
+        self.index.stop(STOP_WAIT);
     }
 
     /// Updates the symbol index without showing progress, so that what is asked next is fast.
@@ -267,8 +293,23 @@ impl FolderReader {
         });
     }
 
-    fn with_index<R>(&self, use_index: impl FnOnce(&SymbolIndex) -> R) -> R {
-        symbol_map::with_progress(&*self.notices, |progress| self.index.with_current(progress, use_index))
+    /// None if the index is not ready; the user is told, once.
+    fn with_index<R>(&self, wait: IndexWait, use_index: impl FnOnce(&SymbolIndex) -> R) -> Option<R> {
+        let used = symbol_map::with_progress(&*self.notices, |progress| {
+            self.index.with_current_within(wait, progress, use_index)
+        });
+        let notice = match &used {
+            Err(not_ready) => Notice::IndexBehind(*not_ready),
+            Ok(_) if self.index.is_truncated() => Notice::FolderTooLarge {
+                folder: self.scope.root.clone(),
+                is_project: FolderKind::of(&self.scope.root) == FolderKind::Project,
+            },
+            Ok(_) => return used.ok(),
+        };
+        if !self.has_told_index.swap(true, Ordering::Relaxed) {
+            self.notices.notice(notice);
+        }
+        used.ok()
     }
 }
 

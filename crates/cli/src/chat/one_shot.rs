@@ -51,6 +51,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     };
     app.save_state().await;
     agent.shutdown().await?;
+    app.stop_background_work().await;
     output.finish().await.context(STDOUT_UNWRITABLE)?;
     if flags.hud {
         display::print_hud(&agent, flags.output);

@@ -162,6 +162,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     stop_pending(&app, flags, &output, &mut pending).await;
     app.save_state().await;
     agent.shutdown().await?;
+    app.stop_background_work().await;
     // The conversation is over and stored; a terminal that is gone is not worth an error.
     let _ = output.finish().await;
     let (id, path) = agent.session();
@@ -173,7 +174,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
 
 /// Waits until it is time to keep the provider's cache warm; forever if that would not pay off.
 async fn wait_for_ping(app: &ConversationApp) {
-    let wanted = app.settings.config.keep_alive.unwrap_or(true) && !app.is_simulated();
+    let wanted = app.settings.config.keep_alive.unwrap_or(false) && !app.is_simulated();
     match app.agent.cache_warmth().filter(|_| wanted).and_then(|warmth| warmth.ping_due_in()) {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
         None => std::future::pending().await,

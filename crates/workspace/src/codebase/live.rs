@@ -1,14 +1,15 @@
 //! [`LiveIndex`]: the symbol index of a folder in memory, shared by everything that asks it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hardpan_files::FileGuard;
 use hardpan_symbols::SymbolIndex;
 
+use super::IndexJob;
 use super::index_cache::{self, IndexCache};
-use super::{refresh, refresh_changed};
 use crate::file_tree::{TREE_LIMIT, list_files};
 use crate::watch::{WatchPosition, WorkspaceWatch};
 
@@ -23,7 +24,22 @@ pub struct LiveIndex {
     slot: Mutex<Slot>,
     watch: OnceLock<Arc<WorkspaceWatch>>,
     is_free: Condvar,
+    progress: BuildProgress,
+    /// Set when nobody needs the index any more.
+    is_stopped: AtomicBool,
 }
+
+/// How far building the index has come.
+#[derive(Debug, Default)]
+struct BuildProgress {
+    done: AtomicUsize,
+    /// Files in all; [`UNKNOWN`] before they are listed.
+    total: AtomicUsize,
+    /// Whether only a part of the folder is listed.
+    is_truncated: AtomicBool,
+}
+
+const UNKNOWN: usize = usize::MAX;
 
 /// The index between two uses. Whoever uses it takes it out.
 #[derive(Debug, Default)]
@@ -37,7 +53,31 @@ struct Slot {
 /// The index is still being built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the symbol index is still being built")]
-pub struct IndexNotReady;
+pub struct IndexNotReady {
+    /// How many files are indexed.
+    pub done: usize,
+    /// How many there are, if they are listed.
+    pub total: Option<usize>,
+}
+
+/// How long someone waits for an index that is being built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexWait {
+    /// The longest wait.
+    pub limit: Duration,
+    /// An index of up to this many files is worth any wait, since it does not take long.
+    pub small: usize,
+}
+
+impl IndexWait {
+    /// Waits for `limit` at most.
+    pub fn at_most(limit: Duration) -> Self {
+        IndexWait { limit, small: 0 }
+    }
+}
+
+/// How often progress is reported to someone who waits.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl LiveIndex {
     /// The index of the files below `root` that the guard lets through, cached in `cache_folder`.
@@ -50,7 +90,21 @@ impl LiveIndex {
             slot: Mutex::default(),
             watch: OnceLock::new(),
             is_free: Condvar::new(),
+            progress: BuildProgress { total: AtomicUsize::new(UNKNOWN), ..BuildProgress::default() },
+            is_stopped: AtomicBool::new(false),
         })
+    }
+
+    /// Ends the building of the index: what is indexed by now is stored, and the rest is left for the
+    /// next run. Waits for that, at most for `limit`.
+    pub fn stop(&self, limit: Duration) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        drop(self.is_free.wait_timeout_while(self.lock(), limit, |slot| slot.in_use));
+    }
+
+    /// Whether the folder has more files than are listed and indexed.
+    pub fn is_truncated(&self) -> bool {
+        self.progress.is_truncated.load(Ordering::Relaxed)
     }
 
     /// From now on only files are looked at that this watch of the same folder reports.
@@ -73,25 +127,44 @@ impl LiveIndex {
         self.refresh_and_use(slot, progress, use_index)
     }
 
-    /// Like [`with_current`](Self::with_current), but gives up after `limit`. The index is built
-    /// further in the meantime.
+    /// Like [`with_current`](Self::with_current), but gives up when the wait is over. The index is
+    /// built further in the meantime.
     pub fn with_current_within<R>(
         self: &Arc<Self>,
-        limit: Duration,
+        wait: IndexWait,
+        progress: &mut dyn FnMut(usize, usize),
         use_index: impl FnOnce(&SymbolIndex) -> R,
     ) -> Result<R, IndexNotReady> {
-        let slot = self.lock();
+        let mut slot = self.lock();
         if slot.cache.is_none() && !slot.in_use {
             let index = self.clone();
-            std::thread::spawn(move || index.with_current(&mut |_, _| (), |_| ()));
+            // Until the thread has taken the slot, it counts as in use: nobody else builds, too.
+            let build = move || {
+                let slot = index.lock();
+                index.refresh_and_use(slot, &mut |_, _| (), |_| ());
+            };
+            slot.in_use = std::thread::Builder::new().name("index".into()).spawn(build).is_ok();
         }
-        let is_missing = |slot: &mut Slot| slot.in_use || slot.cache.is_none();
-        let waiting = self.is_free.wait_timeout_while(slot, limit, is_missing);
-        let (slot, waited) = waiting.unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
-            return Err(IndexNotReady);
+        let begun = Instant::now();
+        while slot.in_use || slot.cache.is_none() {
+            let elapsed = begun.elapsed();
+            let (done, total) = self.build_progress();
+            let is_small = total.is_some_and(|total| total <= wait.small);
+            if elapsed >= wait.limit && !is_small {
+                return Err(IndexNotReady { done, total });
+            }
+            let step = if is_small { PROGRESS_INTERVAL } else { PROGRESS_INTERVAL.min(wait.limit - elapsed) };
+            slot = self.is_free.wait_timeout(slot, step).unwrap_or_else(PoisonError::into_inner).0;
+            if let (done, Some(total)) = self.build_progress() {
+                progress(done, total);
+            }
         }
-        Ok(self.refresh_and_use(slot, &mut |_, _| (), use_index))
+        Ok(self.refresh_and_use(slot, progress, use_index))
+    }
+
+    fn build_progress(&self) -> (usize, Option<usize>) {
+        let total = self.progress.total.load(Ordering::Relaxed);
+        (self.progress.done.load(Ordering::Relaxed), (total != UNKNOWN).then_some(total))
     }
 
     fn refresh_and_use<R>(
@@ -109,13 +182,21 @@ impl LiveIndex {
         let changes = watch.map(|watch| watch.changes_since(&mut position));
         let listed = || Arc::new(list_files(&self.guard, &self.root, TREE_LIMIT));
         let tree = watch.map_or_else(listed, |watch| watch.file_list());
-        let mut progress = |done| progress(done, tree.files.len());
-        let (guard, root, path) = (&self.guard, &self.root, self.path.as_deref());
+        let total = tree.files.len();
+        self.progress.is_truncated.store(tree.truncated, Ordering::Relaxed);
+        self.progress.done.store(0, Ordering::Relaxed);
+        self.progress.total.store(total, Ordering::Relaxed);
+        let mut progress = |done| {
+            self.progress.done.store(done, Ordering::Relaxed);
+            progress(done, total);
+        };
+        let (guard, root, path) = (&self.guard, &*self.root, self.path.as_deref());
+        let job = IndexJob { guard, root, path, stop: &self.is_stopped };
         let cache = match (known, changes) {
             (Some(known), Some(changes)) if !changes.everything => {
-                refresh_changed(guard, root, &tree, &changes, known, path, &mut progress)
+                job.refresh_changed(&tree, &changes, known, &mut progress)
             }
-            (known, _) => refresh(guard, root, &tree.files, known, path, &mut progress).0,
+            (known, _) => job.refresh(&tree.files, known, &mut progress).0,
         };
         loan.position = position;
         use_index(&loan.cache.insert(cache).index)
@@ -166,7 +247,10 @@ mod tests {
         fs::write(root.join("b.py"), "def three(): ...").unwrap();
         assert_eq!(index.with_current(&mut |_, _| (), names), ["two", "three"]);
         fs::remove_file(root.join("a.py")).unwrap();
-        assert_eq!(index.with_current_within(Duration::from_secs(60), names), Ok(vec!["three".into()]));
+        assert_eq!(
+            index.with_current_within(IndexWait::at_most(Duration::from_secs(60)), &mut |_, _| (), names),
+            Ok(vec!["three".into()])
+        );
         assert_eq!(
             LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache))
                 .with_current(&mut |_, _| (), names),
@@ -228,10 +312,30 @@ mod tests {
             });
         });
         has_begun.recv().unwrap();
-        assert_eq!(index.with_current_within(Duration::from_millis(20), names), Err(IndexNotReady));
+        let briefly = IndexWait::at_most(Duration::from_millis(20));
+        let refused = index.with_current_within(briefly, &mut |_, _| (), names);
+        assert!(refused.is_err(), "{refused:?}");
         finish.send(()).unwrap();
         user.join().unwrap();
-        assert_eq!(index.with_current_within(Duration::from_secs(60), names), Ok(vec!["one".into()]));
+        assert_eq!(
+            index.with_current_within(IndexWait::at_most(Duration::from_secs(60)), &mut |_, _| (), names),
+            Ok(vec!["one".into()])
+        );
+    }
+
+    #[test]
+    fn what_was_indexed_before_a_stop_is_kept_and_the_rest_is_indexed_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, cache) = (folder.path().join("project"), folder.path().join("cache"));
+        fs::create_dir(&root).unwrap();
+        for n in 0..50 {
+            fs::write(root.join(format!("f{n:02}.py")), format!("def f{n:02}(): ...")).unwrap();
+        }
+        let index = LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache));
+        index.stop(Duration::from_secs(1));
+        assert_eq!(index.with_current(&mut |_, _| (), names), Vec::<String>::new());
+        let next = LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache));
+        assert_eq!(next.with_current(&mut |_, _| (), names).len(), 50);
     }
 
     #[test]

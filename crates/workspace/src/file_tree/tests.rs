@@ -192,3 +192,32 @@ fn a_list_that_is_too_long_is_shown_by_folders() {
     let (lines, hidden) = tree.lines_within(1);
     assert_eq!((lines.join(", "), hidden), ("a/ (5 files), d/ (1 file), e".to_owned(), 6));
 }
+
+#[test]
+fn a_folder_that_is_no_project_is_listed_in_part() {
+    let files: Vec<String> = (0..10_050).map(|n| format!("d{:02}/f{n:05}", n % 20)).collect();
+    let entries: Vec<(&str, &str)> = files.iter().map(|name| (name.as_str(), "")).collect();
+    let folder = folder_of(&entries);
+    let tree = list_all(folder.path(), TREE_LIMIT);
+    assert!(tree.truncated);
+    assert_eq!(tree.files.len(), 10_000);
+    fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+    let tree = list_all(folder.path(), TREE_LIMIT);
+    assert!(!tree.truncated);
+    assert_eq!(tree.files.len(), 10_051);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_mounted_below_is_not_entered() {
+    // /proc is a mount point of every Linux system; so is what it holds.
+    let entries: Vec<WalkEntry> = walk(&FileGuard::for_folder(Path::new("/")), Path::new("/"))
+        .take(20_000)
+        .filter_map(Result::ok)
+        .take_while(|entry| !entry.path.starts_with("/root"))
+        .collect();
+    assert!(!entries.iter().any(|entry| entry.path.starts_with("/proc/self")));
+    let tree = list_all(Path::new("/proc"), TREE_LIMIT);
+    assert_eq!(tree.files, Vec::<String>::new());
+    assert_eq!(tree.skipped, [skipped(".", "a view of the system's state, not files")]);
+}
