@@ -5,13 +5,11 @@
 //! Nothing here panics if the reader is gone, as `println!` and `eprintln!` do; the lints of this
 //! crate forbid those.
 
-mod escape; // text of others, made harmless
-
 use std::io::{self, IsTerminal, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-pub use self::escape::{FRAME, escape_json, safe, safe_lines, strip_lines, visible};
+pub use hardpan_terminal::text::{FRAME, escape_json, safe, safe_lines, strip_lines, visible};
 
 /// How a command prints its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

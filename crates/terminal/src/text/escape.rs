@@ -1,8 +1,40 @@
 //! Text that others wrote (files, names, models, servers) in forms that steer no terminal and no
-//! reader: [`safe`] and [`safe_lines`] for a terminal, [`strip_lines`] for a pipe, [`escape_json`]
-//! for JSON, [`visible`] where a person decides about every character.
+//! reader: [`escape`] for a line of a block, [`safe`] and [`safe_lines`] for a line of a command's
+//! output, [`strip_lines`] for a pipe, [`escape_json`] for JSON, [`visible`] where a person decides
+//! about every character.
+
+use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
+
+/// Columns from one tab stop to the next.
+pub const TAB_STOP: usize = 4;
+
+/// The text of one line with control characters as `^[`, characters that change the direction of
+/// writing as `<U+202E>`, and tabs as spaces up to the next stop.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut column = 0;
+    for c in text.chars() {
+        let start = out.len();
+        match c {
+            '\t' => out.extend(std::iter::repeat_n(' ', TAB_STOP - column % TAB_STOP)),
+            // `^@` to `^_`, and `^?` for DEL, as terminals echo them.
+            '\0'..='\u{1f}' | '\u{7f}' => out.extend(['^', char::from(c as u8 ^ 0x40)]),
+            c if is_unsafe(c) => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
+            c => {
+                out.push(c);
+                column += c.width().unwrap_or(0);
+                continue;
+            }
+        }
+        column += out.len() - start;
+    }
+    Cow::Owned(out)
+}
 
 /// Begins every line of a question to the person, and is in no text of others: neither a model nor a
 /// file can print something that looks like a question of Hardpan's.
@@ -183,6 +215,18 @@ fn unframed(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn controls_are_shown_as_escapes() {
+        for (text, expected) in [
+            ("plain, 世界", "plain, 世界"),
+            ("a\tb\t\tc", "a   b       c"),
+            ("\u{1b}[31mred\u{7}\0\u{7f}", "^[[31mred^G^@^?"),
+            ("a\u{202e}b\u{9b}c\u{2028}", "a<U+202E>b<U+009B>c<U+2028>"),
+        ] {
+            assert_eq!(escape(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn sequences_are_removed_whole_and_text_is_kept() {
