@@ -8,3 +8,5 @@ pub mod blocks;
 pub mod input;
 pub mod keymap;
 pub mod screen;
+pub mod text;
+pub mod theme;

@@ -79,11 +79,7 @@ impl Highlighter {
 }
 
 /// A line of code, highlighted if its language is known.
-pub fn code_spans(
-    highlighter: Option<&mut Highlighter>,
-    line: &str,
-    theme: &Theme,
-) -> Vec<Span<'static>> {
+pub fn code_spans(highlighter: Option<&mut Highlighter>, line: &str, theme: &Theme) -> Vec<Span<'static>> {
     match highlighter {
         Some(highlighter) => highlighter.spans(line, theme),
         None => vec![Span::raw(line.to_owned())],
@@ -111,7 +107,7 @@ mod tests {
     #[test]
     fn code_of_many_languages() {
         insta::assert_snapshot!(read("rust", "fn f<'a>(x: &'a str) -> char { 'x' } // done\nlet s = r#\"a \"b\" c\"#; /* open\n still */ let n = 0xff_u8;\nlet m = \"two\n lines\"; true"), @r##"
-        Keyword(fn) Keyword(char) String('x') Comment(// done)
+        Keyword(fn) Keyword(str) Keyword(char) String('x') Comment(// done)
         Keyword(let) String(r#"a "b" c"#) Comment(/* open)
         Comment( still */) Keyword(let) Constant(0xff_u8)
         Keyword(let) String("two)

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn no_cut_is_wider_than_asked_for() {
-        for text in ["", "a", "a/b/c", "世界/世界", "👩\u{200d}💻 and more", "e\u{301}e\u{301}e\u{301}/x"] {
+        for text in ["", "a", "a/b/c", "世界/世界", "👩\u{200d}💻 and more", "e\u{301}e\u{301}e\u{301}/x"]
+        {
             for columns in 0..12 {
                 for ellipsis in ["…", "..."] {
                     assert!(width(&truncate(text, columns, ellipsis)) <= columns);

@@ -106,7 +106,8 @@ fn words<'a>(spans: &'a [Span<'static>]) -> Vec<Word<'a>> {
                 continue;
             }
             let last = word.clusters.last();
-            let is_break = last.is_some_and(|(_, last, _)| *last > 1 || width > 1) && !sticks_to_last(cluster);
+            let is_break =
+                last.is_some_and(|(_, last, _)| *last > 1 || width > 1) && !sticks_to_last(cluster);
             if is_break {
                 words.push(std::mem::replace(&mut word, empty()));
             }
@@ -124,8 +125,34 @@ fn words<'a>(spans: &'a [Span<'static>]) -> Vec<Word<'a>> {
 fn sticks_to_last(cluster: &str) -> bool {
     matches!(
         cluster,
-        "。" | "、" | "，" | "．" | "：" | "；" | "！" | "？" | "）" | "」" | "』" | "】" | "》" | "〉" | "ー" | "・"
-            | "." | "," | ":" | ";" | "!" | "?" | ")" | "]" | "}" | "\"" | "'" | "”" | "’"
+        "。" | "、"
+            | "，"
+            | "．"
+            | "："
+            | "；"
+            | "！"
+            | "？"
+            | "）"
+            | "」"
+            | "』"
+            | "】"
+            | "》"
+            | "〉"
+            | "ー"
+            | "・"
+            | "."
+            | ","
+            | ":"
+            | ";"
+            | "!"
+            | "?"
+            | ")"
+            | "]"
+            | "}"
+            | "\""
+            | "'"
+            | "”"
+            | "’"
     )
 }
 

@@ -317,12 +317,7 @@ pub(super) const ALL: &[Language] = &[
         form: Form::Yaml,
         ..HASH
     },
-    Language {
-        names: &["toml", "lock"],
-        strings: PYTHON,
-        form: Form::Ini,
-        ..HASH
-    },
+    Language { names: &["toml", "lock"], strings: PYTHON, form: Form::Ini, ..HASH },
     Language {
         names: &["ini", "cfg", "conf", "properties", "dotenv", "env", "editorconfig", "gitconfig", "desktop"],
         line_comments: &["#", ";"],

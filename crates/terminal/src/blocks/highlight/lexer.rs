@@ -32,7 +32,9 @@ pub(super) fn read_line<'a>(highlighter: &mut Highlighter, line: &'a str) -> Vec
 
 fn diff_role(line: &str) -> CodeRole {
     match line {
-        _ if ["+++", "---", "@@", "diff ", "index "].iter().any(|head| line.starts_with(head)) => CodeRole::Key,
+        _ if ["+++", "---", "@@", "diff ", "index "].iter().any(|head| line.starts_with(head)) => {
+            CodeRole::Key
+        }
         _ if line.starts_with('+') => CodeRole::Added,
         _ if line.starts_with('-') => CodeRole::Removed,
         _ => CodeRole::Plain,
@@ -187,7 +189,10 @@ impl<'a> LineReader<'a, '_> {
                 self.take(1, CodeRole::Plain);
                 let slash = usize::from(self.rest().starts_with('/'));
                 self.take(slash, CodeRole::Plain);
-                self.take(word_length(self.rest(), |c| is_word_char(c) || matches!(c, '-' | ':' | '!' | '?')), CodeRole::Keyword);
+                self.take(
+                    word_length(self.rest(), |c| is_word_char(c) || matches!(c, '-' | ':' | '!' | '?')),
+                    CodeRole::Keyword,
+                );
                 self.highlighter.state = LexerState::Tag;
             }
             '$' | '@' if language.sigils.contains(first) => {
@@ -199,7 +204,8 @@ impl<'a> LineReader<'a, '_> {
                 self.take(length, CodeRole::Constant);
             }
             c if is_word_char(c) => {
-                let length = word_length(text, |c| is_word_char(c) || (language.form == Form::Css && c == '-'));
+                let length =
+                    word_length(text, |c| is_word_char(c) || (language.form == Form::Css && c == '-'));
                 let role = self.word_role(&text[..length], &text[length..]);
                 self.take(length, role);
             }

@@ -40,7 +40,9 @@ enum OpenBlock {
     Table(Table),
     Fence(Fence),
     /// Indented code, with the blank lines that may be within it or behind it.
-    Indented { blank_lines: usize },
+    Indented {
+        blank_lines: usize,
+    },
     Item(Box<Item>),
     Quote(Box<BlockStream>),
 }
@@ -151,7 +153,8 @@ impl BlockStream {
                     || indent(line) >= item.offset
                     || is_nested
                     || item.content.has_open_fence();
-                let is_lazy = !kind.interrupts_paragraph() && item.content.has_open_paragraph();
+                let is_item = matches!(kind, LineKind::Item(_));
+                let is_lazy = !is_item && !kind.interrupts_paragraph() && item.content.has_open_paragraph();
                 if is_content || is_lazy {
                     lines = item.push_line(dedent(line, item.offset), context);
                     // A blank line may be within the item or behind it; both are read here.
@@ -383,7 +386,8 @@ fn indented_code(line: &str) -> Line<'static> {
 /// The line with spaces in place of the tabs that it begins with, or that follow a list's mark.
 fn expand_indent(line: &str) -> String {
     let mut out = String::with_capacity(line.len() + 8);
-    let end = line.find(|c: char| !c.is_whitespace() && !"-*+>0123456789.)".contains(c)).unwrap_or(line.len());
+    let end =
+        line.find(|c: char| !c.is_whitespace() && !"-*+>0123456789.)".contains(c)).unwrap_or(line.len());
     for c in line[..end].chars() {
         if c == '\t' {
             out.extend(std::iter::repeat_n(' ', TAB_STOP - out.len() % TAB_STOP));

@@ -209,7 +209,8 @@ fn find_address(text: &str) -> Option<usize> {
 
 /// The bytes of the address that the text begins with, without the sentence's own signs behind it.
 fn address_length(text: &str) -> usize {
-    let end = text.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`')).unwrap_or(text.len());
+    let end =
+        text.find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`')).unwrap_or(text.len());
     let mut address = text[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
     if !address.contains('(') {
         address = address.trim_end_matches([')', '.', ',']);

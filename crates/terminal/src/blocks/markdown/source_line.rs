@@ -4,10 +4,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineKind<'a> {
     Blank,
-    Heading { level: usize, text: &'a str },
+    Heading {
+        level: usize,
+        text: &'a str,
+    },
     Rule,
     Fence(FenceMark<'a>),
-    Quote { content: &'a str },
+    Quote {
+        content: &'a str,
+    },
     Item(ItemMark<'a>),
     /// Four spaces or more.
     Indented,
@@ -98,7 +103,9 @@ pub(super) fn is_unfinished_mark(line: &str) -> bool {
     let text = line.trim();
     let is_number = text.len() < 5 && text.trim_end_matches(['.', ')']).chars().all(|c| c.is_ascii_digit());
     let is_fence = text.starts_with("```") || text.starts_with("~~~");
-    is_fence || is_number || text.chars().all(|c| matches!(c, '#' | '-' | '=' | '*' | '_' | '+' | '|' | ':' | '`' | '~' | ' '))
+    is_fence
+        || is_number
+        || text.chars().all(|c| matches!(c, '#' | '-' | '=' | '*' | '_' | '+' | '|' | ':' | '`' | '~' | ' '))
 }
 
 fn fence(text: &str, indent: usize) -> Option<FenceMark<'_>> {
@@ -166,6 +173,9 @@ mod tests {
         assert_eq!(LineKind::of("-a"), LineKind::Text);
         assert_eq!(LineKind::of("**bold**"), LineKind::Text);
         assert_eq!(LineKind::of("     x"), LineKind::Indented);
-        assert_eq!((underline_level("==="), underline_level("--"), underline_level("a")), (Some(1), Some(2), None));
+        assert_eq!(
+            (underline_level("==="), underline_level("--"), underline_level("a")),
+            (Some(1), Some(2), None)
+        );
     }
 }

@@ -41,10 +41,12 @@ enum Arrangement {
 impl Table {
     /// The table that a line and the delimiters below it begin.
     pub(super) fn open(head: &str, delimiters: &str) -> Option<Self> {
-        if !delimiters.contains('-') || !(head.contains('|') && delimiters.contains('|')) {
+        let has_bars = head.contains('|') && delimiters.contains('|');
+        if !has_bars || !delimiters.contains('-') {
             return None;
         }
-        let alignments: Option<Vec<Alignment>> = cells(delimiters).iter().map(|cell| alignment(cell)).collect();
+        let alignments: Option<Vec<Alignment>> =
+            cells(delimiters).iter().map(|cell| alignment(cell)).collect();
         let (head, alignments) = (cells(head), alignments?);
         let is_table = head.len() == alignments.len();
         is_table.then(|| Table { head, alignments, rows: Vec::new(), arrangement: None })
@@ -70,8 +72,11 @@ impl Table {
     }
 
     fn print(&mut self, context: &Context<'_>) -> Vec<Line<'static>> {
-        let rows: Vec<Vec<Vec<Span<'static>>>> =
-            self.rows.drain(..).map(|row| row.iter().map(|cell| cell_spans(cell, Style::new(), context)).collect()).collect();
+        let rows: Vec<Vec<Vec<Span<'static>>>> = self
+            .rows
+            .drain(..)
+            .map(|row| row.iter().map(|cell| cell_spans(cell, Style::new(), context)).collect())
+            .collect();
         let head: Vec<Vec<Span<'static>>> =
             self.head.iter().map(|cell| cell_spans(cell, context.theme.bold(Role::Text), context)).collect();
         let is_new = self.arrangement.is_none();
@@ -82,7 +87,8 @@ impl Table {
                 if is_new {
                     lines.extend(row_lines(&head, widths, &self.alignments));
                     let quiet = context.theme.style(Role::Quiet);
-                    let rules: Vec<String> = widths.iter().map(|width| context.theme.glyphs.line.repeat(*width)).collect();
+                    let rules: Vec<String> =
+                        widths.iter().map(|width| context.theme.glyphs.line.repeat(*width)).collect();
                     lines.push(Line::styled(rules.join(&" ".repeat(GAP)), quiet));
                 }
                 for row in &rows {
@@ -207,7 +213,11 @@ fn wrap_cell(cell: &[Span<'static>], columns: usize) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| crate::text::hard_wrap(&plain(line), columns)).collect()
 }
 
-fn record_lines(head: &[Vec<Span<'static>>], row: &[Vec<Span<'static>>], columns: usize) -> Vec<Line<'static>> {
+fn record_lines(
+    head: &[Vec<Span<'static>>],
+    row: &[Vec<Span<'static>>],
+    columns: usize,
+) -> Vec<Line<'static>> {
     let named = head.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
     named
         .flat_map(|(head, cell)| {
