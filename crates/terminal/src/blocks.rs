@@ -6,6 +6,7 @@
 //! the width; code, diffs and output are whole lines, for the terminal to wrap, so that copying gives
 //! the text.
 
+mod context_view;
 mod conversation;
 mod core_sample;
 mod diff;
@@ -15,9 +16,17 @@ mod golden;
 pub mod highlight;
 mod markdown;
 mod parts;
+pub mod pickers;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tool_call;
+mod view;
 
+pub use self::context_view::{
+    CacheExpiry, CacheMark, ContextColumns, ContextFacts, ContextRow, ContextView, Garbage, LastRequest,
+    LastUse, LastVerdict, Layer, LayerAge, NextFold, SessionTotals,
+};
 pub use self::conversation::{
     Cost, Delivery, PaidAgain, REASONING_ROWS, Retry, RunEnd, RunSummary, prompt_lines, queue_lines,
     reasoning_line, reasoning_tail,
@@ -29,6 +38,7 @@ pub use self::status::{StatusLine, Warmth};
 pub use self::tool_call::{
     CallState, FAILED_TAIL, RUNNING_TAIL, Subject, ToolCall, command_lines, subagent_line, warning_lines,
 };
+pub use self::view::ViewLines;
 
 /// Before every line of code.
 const CODE_INDENT: &str = "  ";

@@ -1,11 +1,41 @@
-//! What tests of blocks share: lines as text.
+//! What tests of blocks share: lines as text, and a block at every size.
 
 use ratatui::style::Style;
 use ratatui::text::Line;
 
+use crate::text::{is_unsafe, line_width};
+use crate::theme::{Glyphs, Palette, Theme};
+
+/// The sizes of terminals that drawings are made for.
+pub(crate) const SIZES: [(usize, usize); 4] = [(40, 20), (80, 24), (100, 32), (160, 50)];
+
 /// The lines as text, without white space at their ends.
 pub(crate) fn drawing(lines: &[Line<'_>]) -> String {
     lines.iter().map(|line| line.to_string().trim_end().to_owned() + "\n").collect()
+}
+
+/// A block at every size, and in ASCII at 80 columns. No line is wider than the terminal, and none
+/// steers it; colours change no text except marks of Markdown, and ASCII holds nothing else of ours.
+pub(crate) fn drawings(draw: impl Fn(usize, usize, &Theme) -> Vec<Line<'static>>) -> String {
+    let mut out = String::new();
+    for (columns, rows) in SIZES {
+        let lines = draw(columns, rows, &Theme::default());
+        for line in &lines {
+            assert!(line_width(line) <= columns, "{columns}: {line}");
+            assert!(!line.to_string().contains(is_unsafe), "{line}");
+        }
+        for palette in Palette::ALL {
+            let other = draw(columns, rows, &Theme { palette, ..Theme::default() });
+            assert_eq!(drawing(&other), drawing(&lines), "{palette:?}");
+            let has_colour = |line: &Line<'_>| {
+                line.spans.iter().any(|span| span.style.fg.is_some() || line.style.fg.is_some())
+            };
+            assert!(palette != Palette::None || !other.iter().any(has_colour));
+        }
+        out.push_str(&format!("── {columns}×{rows}\n{}", drawing(&lines)));
+    }
+    let ascii = Theme { glyphs: &Glyphs::ASCII, ..Theme::default() };
+    out + &format!("── 80×24, ASCII\n{}", drawing(&draw(80, 24, &ascii)))
 }
 
 /// The parts with everything that a style sets.
