@@ -5,6 +5,7 @@
 //! model changes by events alone, so that everything but the edge can be tested without a terminal.
 
 pub mod blocks;
+pub mod editor;
 pub mod input;
 pub mod keymap;
 pub mod screen;
