@@ -8,6 +8,11 @@ pub mod blocks;
 pub mod editor;
 pub mod input;
 pub mod keymap;
+pub mod model;
 pub mod screen;
+#[cfg(test)]
+mod test_face;
 pub mod text;
 pub mod theme;
+pub mod update;
+pub mod view;

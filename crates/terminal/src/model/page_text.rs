@@ -1,0 +1,75 @@
+//! [`PageText`]: lines that are finished and wait to be printed, with the blank lines between them.
+
+use ratatui::text::Line;
+
+/// What a block is: one blank line stands between blocks, none between lines of the same list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// What the face says when it starts: the input line follows at once.
+    Greeting,
+    /// Something of its own.
+    Text,
+    /// A piece of the answer: pieces follow each other without a blank line.
+    Answer,
+    /// A tool call: calls stand together.
+    Tool,
+    /// A short note: notes stand together.
+    Note,
+}
+
+/// Lines that wait to be printed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageText {
+    lines: Vec<Line<'static>>,
+    last: Option<BlockKind>,
+    ends_blank: bool,
+}
+
+impl PageText {
+    /// Adds a block, after a blank line if one belongs there.
+    pub fn push(&mut self, kind: BlockKind, lines: impl IntoIterator<Item = Line<'static>>) {
+        let mut lines = lines.into_iter().peekable();
+        if lines.peek().is_none() {
+            return;
+        }
+        if self.needs_blank_before(kind) {
+            self.lines.push(Line::default());
+        }
+        self.lines.extend(lines);
+        self.ends_blank = self.lines.last().is_some_and(|line| line.width() == 0);
+        self.last = Some(kind);
+    }
+
+    /// Whether a blank line belongs between what was printed last and such a block.
+    pub fn needs_blank_before(&self, kind: BlockKind) -> bool {
+        let joins = self.last == Some(kind) && kind != BlockKind::Text;
+        self.last.is_some() && !joins && !self.ends_blank
+    }
+
+    /// Ends a list: what follows is separated, even if it is of the same kind.
+    pub fn end_block(&mut self) {
+        if self.last.is_some() {
+            self.last = Some(BlockKind::Text);
+        }
+    }
+
+    /// The lines that wait.
+    pub fn lines(&self) -> &[Line<'static>] {
+        &self.lines
+    }
+
+    /// What the last block was, printed or not.
+    pub fn last_kind(&self) -> Option<BlockKind> {
+        self.last
+    }
+
+    /// Whether the last line, printed or not, was blank.
+    pub fn ends_blank(&self) -> bool {
+        self.ends_blank
+    }
+
+    /// Forgets the lines: they are on the page.
+    pub fn mark_printed(&mut self) {
+        self.lines.clear();
+    }
+}

@@ -1,0 +1,123 @@
+//! How the model changes: an [`Event`] in, [`Effect`]s out. Nothing here reads a clock, a file or the
+//! terminal, so every state and key can be tried in a test.
+
+mod agent; // what the agent tells
+mod keys; // what keys mean in each state
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::blocks::prompt_lines;
+use crate::editor::Submission;
+use crate::input::InputEvent;
+use crate::model::{ApprovalFocus, BlockKind, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME};
+use crate::screen::ScreenSize;
+use crate::theme::Role;
+use ratatui::text::{Line, Span};
+
+impl Model {
+    /// Takes an event that happened at `at`, and says what is to be done.
+    pub fn update(&mut self, event: Event, at: Duration) -> Vec<Effect> {
+        self.now = self.now.max(at);
+        let mut effects = Vec::new();
+        match event {
+            Event::Input(input) => self.take_input(input, at, &mut effects),
+            Event::Agent(update) => self.take_agent_update(update, &mut effects),
+            Event::Tick => {}
+            Event::Drawn => self.take_drawn(at),
+            Event::EditorClosed(text) => self.editor.set_text(text.trim_end_matches('\n')),
+            Event::TakenBack(text) => self.take_back(&text),
+            Event::ModeSet(mode) => self.set_mode(mode),
+            Event::Status(status) => self.status = status,
+        }
+        self.settle();
+        effects
+    }
+
+    fn take_input(&mut self, input: InputEvent, at: Duration, effects: &mut Vec<Effect>) {
+        match input {
+            InputEvent::Key(key) => {
+                self.press(key, at, effects);
+                self.last_key = Some(at);
+            }
+            InputEvent::Paste(text) => {
+                self.paste(&text, at);
+                self.last_key = Some(at);
+            }
+            InputEvent::Resize(size) => self.set_size(bounded(size)),
+            InputEvent::Focus { has_focus } => self.has_focus = has_focus,
+            // The page scrolls by itself; views have their own wheel.
+            InputEvent::Wheel(_) => {}
+        }
+    }
+
+    /// The frame is on the screen: what it asks can be answered from now on.
+    fn take_drawn(&mut self, at: Duration) {
+        self.page.mark_printed();
+        if let ApprovalFocus::Active { drawn_at: drawn_at @ None, .. } = &mut self.approval_focus {
+            *drawn_at = Some(at);
+        }
+    }
+
+    fn take_back(&mut self, text: &str) {
+        let draft = self.editor.buffer().expanded();
+        let joined = if draft.is_empty() { text.to_owned() } else { format!("{text}\n{draft}") };
+        self.editor.set_text(&joined);
+    }
+
+    /// What follows from time and from the rest of the model.
+    fn settle(&mut self) {
+        if self.hint.as_ref().is_some_and(|(_, since)| self.now >= *since + TWICE_TIME) {
+            self.hint = None;
+        }
+        if self.approvals.is_empty() {
+            self.approval_focus = ApprovalFocus::Waiting;
+            return;
+        }
+        let is_quiet = self.last_key.is_none_or(|key| self.now >= key + QUIET_TIME);
+        if self.approval_focus == ApprovalFocus::Waiting && self.editor.is_empty() && is_quiet {
+            self.activate_approval();
+        }
+    }
+
+    fn activate_approval(&mut self) {
+        self.approval_focus = ApprovalFocus::Active { drawn_at: None, marked: None };
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        if self.mode == mode {
+            return;
+        }
+        self.mode = mode;
+        let role = if mode == Mode::All { Role::Danger } else { Role::Accent };
+        let line = Line::from(vec![
+            Span::raw("  mode "),
+            Span::styled(mode.name(), self.theme.style(role)),
+            Span::styled(format!(" · {}", mode.meaning()), self.theme.style(Role::Quiet)),
+        ]);
+        self.page.push(BlockKind::Note, [line]);
+    }
+
+    fn show_hint(&mut self, text: String) {
+        self.hint = Some((text, self.now));
+    }
+
+    /// Prints what the person sent, as the beginning of a block.
+    fn print_prompt(&mut self, submission: &Submission) {
+        let lines = prompt_lines(&submission.shown, usize::from(self.size.columns), &self.theme);
+        self.page.push(BlockKind::Text, lines);
+    }
+
+    /// Rings if the person may be elsewhere.
+    fn notify(&self, text: &str, effects: &mut Vec<Effect>) {
+        let is_long = self.run_since.is_some_and(|since| self.now >= since + LONG_RUN);
+        if !self.has_focus || is_long {
+            effects.push(Effect::Notify(text.to_owned()));
+        }
+    }
+}
+
+fn bounded(size: ScreenSize) -> ScreenSize {
+    ScreenSize { columns: size.columns.max(1), rows: size.rows.max(1) }
+}

@@ -1,0 +1,412 @@
+//! What keys mean in each state.
+
+use std::time::Duration;
+
+use crate::editor::{EditOutcome, Submission, SubmissionKind};
+use crate::keymap::{Action, KeyLayer, KeyMeaning, KeyPress};
+use crate::model::{
+    ApprovalAnswer, ApprovalFocus, ApprovalPrompt, Effect, FaceState, Model, OpenQuestion, Phase, RuleOffer,
+    TWICE_TIME, ViewKind,
+};
+
+/// The answers to an approval, in the order in which ↑ and ↓ mark them.
+pub const CHOICES: [Action; 8] = [
+    Action::ApproveOnce,
+    Action::ApproveSession,
+    Action::ApproveAlways,
+    Action::Refuse,
+    Action::EditCall,
+    Action::ShowDiff,
+    Action::ShowWhole,
+    Action::RefuseAndStop,
+];
+
+/// Whether an approval offers an answer.
+pub fn is_offered(prompt: &ApprovalPrompt, choice: Action) -> bool {
+    match choice {
+        Action::ApproveSession | Action::ApproveAlways => matches!(prompt.rule, RuleOffer::Offered(_)),
+        Action::EditCall => prompt.can_edit,
+        Action::ShowDiff => prompt.can_diff,
+        _ => true,
+    }
+}
+
+impl Model {
+    /// Takes a key that was pressed at `at`.
+    pub(super) fn press(&mut self, key: KeyPress, at: Duration, effects: &mut Vec<Effect>) {
+        let state = self.state_of_key(at);
+        let layers = self.layers(state);
+        let prefix = self.pending_key.take();
+        match self.keymap.meaning(&layers, prefix, key) {
+            KeyMeaning::Prefix => self.pending_key = Some(key),
+            KeyMeaning::Action(action) => self.act(action, state, effects),
+            KeyMeaning::None if prefix.is_some() => {}
+            KeyMeaning::None => {
+                if let Some(c) = key.typed() {
+                    self.type_char(c, state);
+                }
+            }
+        }
+    }
+
+    /// The state that a key belongs to: a question that was not on the screen when the key was pressed
+    /// gets none.
+    fn state_of_key(&self, at: Duration) -> FaceState {
+        match (self.state(), &self.approval_focus) {
+            (FaceState::ApprovalActive, ApprovalFocus::Active { drawn_at, .. })
+                if drawn_at.is_none_or(|drawn_at| at <= drawn_at) =>
+            {
+                FaceState::ApprovalWaiting
+            }
+            (state, _) => state,
+        }
+    }
+
+    fn layers(&self, state: FaceState) -> Vec<KeyLayer> {
+        match state {
+            FaceState::ApprovalActive => return vec![KeyLayer::Approval],
+            FaceState::ApprovalReason => return vec![KeyLayer::Reason, KeyLayer::Editor],
+            FaceState::Question => return vec![KeyLayer::Question, KeyLayer::Editor],
+            _ => {}
+        }
+        if self.editor.search().is_some() {
+            return vec![KeyLayer::Search];
+        }
+        let mut layers = Vec::new();
+        if self.editor.is_empty() {
+            if state == FaceState::Retry {
+                layers.push(KeyLayer::Retry);
+            }
+            layers.push(KeyLayer::EmptyLine);
+        }
+        if self.editor.list().is_some() {
+            layers.push(KeyLayer::List);
+        }
+        layers.push(KeyLayer::Editor);
+        layers
+    }
+
+    fn type_char(&mut self, c: char, state: FaceState) {
+        match state {
+            // Other keys do nothing: a stray one is no answer, and no draft.
+            FaceState::ApprovalActive => {}
+            FaceState::ApprovalReason => self.edit_reason(|reason| reason.insert_char(c)),
+            FaceState::Question => self.edit_answer(|answer| answer.insert_char(c)),
+            _ => {
+                self.return_to_line();
+                self.editor.insert_char(c);
+            }
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str, at: Duration) {
+        match self.state_of_key(at) {
+            FaceState::ApprovalActive => {}
+            FaceState::ApprovalReason => self.edit_reason(|reason| reason.insert(text)),
+            FaceState::Question => self.edit_answer(|answer| answer.insert(text)),
+            _ => {
+                self.return_to_line();
+                self.editor.paste(text);
+            }
+        }
+    }
+
+    /// A question that became active before it was drawn goes on waiting when a key reaches the line.
+    fn return_to_line(&mut self) {
+        if matches!(self.approval_focus, ApprovalFocus::Active { .. }) {
+            self.approval_focus = ApprovalFocus::Waiting;
+        }
+    }
+
+    fn edit_reason(&mut self, edit: impl FnOnce(&mut crate::editor::EditBuffer)) {
+        if let ApprovalFocus::Reason { reason } = &mut self.approval_focus {
+            edit(reason);
+        }
+    }
+
+    fn edit_answer(&mut self, edit: impl FnOnce(&mut crate::editor::EditBuffer)) {
+        if let Some(question) = &mut self.question {
+            edit(&mut question.answer);
+            question.marked = None;
+        }
+    }
+
+    fn act(&mut self, action: Action, state: FaceState, effects: &mut Vec<Effect>) {
+        match state {
+            FaceState::ApprovalActive => return self.act_on_approval(action, effects),
+            FaceState::ApprovalReason => return self.act_on_reason(action, effects),
+            FaceState::Question => return self.act_on_question(action, effects),
+            _ => {}
+        }
+        match action {
+            Action::Submit => self.submit(state, effects),
+            Action::Queue => self.queue_line(state, effects),
+            Action::Stop => self.escape(state, effects),
+            Action::Interrupt => self.interrupt(effects),
+            Action::DeleteOrLeave if self.editor.is_empty() => self.leave_or_ask(effects),
+            Action::NextMode => self.change_mode(effects),
+            Action::Up if self.editor.is_empty() && !self.queue.is_empty() => effects.push(Effect::TakeBack),
+            Action::ExternalEditor => effects.push(Effect::OpenEditor(self.editor.buffer().expanded())),
+            Action::PasteImage => effects.push(Effect::PasteImage),
+            Action::Suspend => effects.push(Effect::Suspend),
+            Action::Redraw => effects.push(Effect::Redraw),
+            Action::RetryNow => effects.push(Effect::RetryNow),
+            Action::FullScreen => effects.push(Effect::Open(ViewKind::FullScreen)),
+            Action::LastTool => effects.push(Effect::Open(ViewKind::LastTool)),
+            Action::ViewContext => effects.push(Effect::Open(ViewKind::Context)),
+            Action::ViewModel => effects.push(Effect::Open(ViewKind::Model)),
+            Action::ViewSessions => effects.push(Effect::Open(ViewKind::Sessions)),
+            Action::ViewTree => effects.push(Effect::Open(ViewKind::Tree)),
+            Action::ViewDiff => effects.push(Effect::Open(ViewKind::Diff)),
+            Action::ViewLayout => effects.push(Effect::Open(ViewKind::Layout)),
+            Action::ViewHelp | Action::EmptyHelp => effects.push(Effect::Open(ViewKind::Help)),
+            action => {
+                self.return_to_line();
+                // An arrow at the end of the history does nothing.
+                let _: EditOutcome = self.editor.apply(action);
+            }
+        }
+    }
+
+    fn submit(&mut self, state: FaceState, effects: &mut Vec<Effect>) {
+        if self.editor.continue_line() {
+            return;
+        }
+        let Some(submission) = self.take_line(effects) else { return };
+        let is_prompt = submission.kind == SubmissionKind::Prompt;
+        match state {
+            FaceState::Idle => {
+                self.print_prompt(&submission);
+                if is_prompt {
+                    submission.text.clone_into(&mut self.last_prompt);
+                }
+                effects.push(Effect::Send(submission));
+            }
+            _ if !is_prompt => {
+                self.print_prompt(&submission);
+                effects.push(Effect::Send(submission));
+            }
+            _ => effects.push(Effect::Steer(submission)),
+        }
+    }
+
+    fn queue_line(&mut self, state: FaceState, effects: &mut Vec<Effect>) {
+        if state == FaceState::ApprovalWaiting {
+            return self.activate_approval();
+        }
+        if state == FaceState::Idle {
+            return;
+        }
+        if let Some(submission) = self.take_line(effects) {
+            effects.push(Effect::QueueForEnd(submission));
+        }
+    }
+
+    fn take_line(&mut self, effects: &mut Vec<Effect>) -> Option<Submission> {
+        let (submission, line) = self.editor.submit()?;
+        effects.extend(line.map(Effect::AppendHistory));
+        Some(submission)
+    }
+
+    fn escape(&mut self, state: FaceState, effects: &mut Vec<Effect>) {
+        match state {
+            FaceState::ApprovalWaiting => self.activate_approval(),
+            FaceState::Stopping => effects.push(Effect::Kill),
+            FaceState::Idle => {
+                let is_second = self.escape_at.take().is_some_and(|first| self.now < first + TWICE_TIME);
+                match (is_second, self.editor.is_empty()) {
+                    (true, true) => effects.push(Effect::Open(ViewKind::Tree)),
+                    (true, false) => self.editor.clear(),
+                    (false, is_empty) => {
+                        self.escape_at = Some(self.now);
+                        let what = if is_empty { "opens the tree" } else { "clears the line" };
+                        self.show_hint(format!("{} again {what}", self.keymap.hint(Action::Stop)));
+                    }
+                }
+            }
+            _ => self.stop(effects),
+        }
+    }
+
+    pub(super) fn stop(&mut self, effects: &mut Vec<Effect>) {
+        if !self.has_begun && self.editor.is_empty() {
+            let prompt = std::mem::take(&mut self.last_prompt);
+            self.editor.set_text(&prompt);
+        }
+        self.phase = Phase::Stopping;
+        self.approvals.clear();
+        self.approvals_answered = 0;
+        self.question = None;
+        effects.push(Effect::Stop);
+    }
+
+    fn interrupt(&mut self, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Stopping {
+            return effects.push(Effect::Kill);
+        }
+        if self.is_running() {
+            return self.stop(effects);
+        }
+        if !self.editor.is_empty() {
+            self.editor.clear();
+            self.show_hint(format!("{} brings the line back", self.keymap.hint(Action::Yank)));
+            return;
+        }
+        if self.interrupt_at.take().is_some_and(|first| self.now < first + TWICE_TIME) {
+            return effects.push(Effect::Leave);
+        }
+        self.interrupt_at = Some(self.now);
+        self.show_hint(format!("{} again leaves", self.keymap.hint(Action::Interrupt)));
+    }
+
+    fn leave_or_ask(&mut self, effects: &mut Vec<Effect>) {
+        let is_second = self.leave_at.take().is_some_and(|first| self.now < first + TWICE_TIME);
+        if !self.is_running() || is_second {
+            return effects.push(Effect::Leave);
+        }
+        self.leave_at = Some(self.now);
+        self.show_hint(format!("{} again stops the run and leaves", self.keymap.hint(Action::DeleteOrLeave)));
+    }
+
+    fn change_mode(&mut self, effects: &mut Vec<Effect>) {
+        self.set_mode(self.mode.next());
+        effects.push(Effect::SetMode(self.mode));
+    }
+
+    fn act_on_approval(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        let Some(prompt) = self.approvals.front() else { return };
+        let id = prompt.id;
+        match action {
+            Action::NextChoice => return self.mark_choice(1),
+            Action::PreviousChoice => return self.mark_choice(-1),
+            Action::TakeChoice => {
+                let ApprovalFocus::Active { marked: Some(marked), .. } = self.approval_focus else { return };
+                let offered: Vec<Action> = self.offered_choices();
+                if let Some(choice) = offered.get(marked) {
+                    self.act_on_approval(*choice, effects);
+                }
+                return;
+            }
+            Action::LeaveApproval => {
+                self.approval_focus = ApprovalFocus::Parked;
+                return;
+            }
+            Action::ApprovalMode => return self.change_mode(effects),
+            action if !is_offered(prompt, action) => return,
+            _ => {}
+        }
+        match action {
+            Action::ApproveOnce => self.answer(ApprovalAnswer::Once, effects),
+            Action::ApproveSession => self.answer(ApprovalAnswer::Session, effects),
+            Action::ApproveAlways => self.answer(ApprovalAnswer::Always, effects),
+            Action::Refuse => self.approval_focus = ApprovalFocus::Reason { reason: Default::default() },
+            Action::EditCall => effects.push(Effect::EditCall { id }),
+            Action::ShowDiff => effects.push(Effect::Open(ViewKind::CallDiff)),
+            Action::ShowWhole => effects.push(Effect::Open(ViewKind::WholeCall)),
+            Action::RefuseAndStop => {
+                self.answer(ApprovalAnswer::NoAndStop, effects);
+                self.phase = Phase::Stopping;
+            }
+            _ => {}
+        }
+    }
+
+    /// The answers that the first approval offers, in order.
+    pub fn offered_choices(&self) -> Vec<Action> {
+        let prompt = self.approvals.front();
+        let offered = |choice: &Action| prompt.is_some_and(|prompt| is_offered(prompt, *choice));
+        CHOICES.into_iter().filter(offered).collect()
+    }
+
+    fn mark_choice(&mut self, step: isize) {
+        let count = self.offered_choices().len();
+        let ApprovalFocus::Active { marked, .. } = &mut self.approval_focus else { return };
+        *marked = moved(*marked, step, count);
+    }
+
+    fn act_on_reason(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        match action {
+            Action::SendReason => {
+                let ApprovalFocus::Reason { reason } = &self.approval_focus else { return };
+                let reason = Some(reason.expanded().trim().to_owned()).filter(|reason| !reason.is_empty());
+                self.answer(ApprovalAnswer::No(reason), effects);
+            }
+            Action::CancelReason => self.activate_approval(),
+            action => self.edit_reason(|reason| edit_buffer(reason, action)),
+        }
+    }
+
+    /// Gives an answer to the first approval, and prints it.
+    fn answer(&mut self, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
+        let Some(prompt) = self.approvals.pop_front() else { return };
+        self.print_answer(&prompt, &answer);
+        self.approvals_answered += 1;
+        effects.push(Effect::Answer { id: prompt.id, answer });
+        self.approval_focus = ApprovalFocus::Waiting;
+        if self.approvals.is_empty() {
+            self.approvals_answered = 0;
+        } else {
+            self.print_next_approval();
+        }
+    }
+
+    fn act_on_question(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        let Some(OpenQuestion { prompt, marked, answer }) = &mut self.question else { return };
+        let id = prompt.id;
+        match action {
+            Action::NextAnswer => *marked = moved(*marked, 1, prompt.choices.len()),
+            Action::PreviousAnswer => *marked = moved(*marked, -1, prompt.choices.len()),
+            Action::SendAnswer => {
+                let chosen = marked.and_then(|marked| prompt.choices.get(marked).cloned());
+                let typed = answer.expanded();
+                let numbered = typed.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                let numbered = numbered.and_then(|index| prompt.choices.get(index).cloned());
+                let answer = chosen.or(numbered).unwrap_or(typed);
+                let answer = Some(answer).filter(|answer| !answer.trim().is_empty());
+                self.close_question(answer, id, effects);
+            }
+            Action::RefuseAnswer => self.close_question(None, id, effects),
+            action => edit_buffer(answer, action),
+        }
+    }
+
+    fn close_question(&mut self, answer: Option<String>, id: u64, effects: &mut Vec<Effect>) {
+        self.question = None;
+        self.print_question_answer(answer.as_deref());
+        effects.push(Effect::AnswerQuestion { id, answer });
+    }
+}
+
+/// The index `step` further, round at the ends; the first key marks the first or the last.
+fn moved(marked: Option<usize>, step: isize, count: usize) -> Option<usize> {
+    let count = isize::try_from(count).ok().filter(|count| *count > 0)?;
+    let start = match marked {
+        Some(marked) => isize::try_from(marked).ok()? + step,
+        None if step > 0 => 0,
+        None => count - 1,
+    };
+    usize::try_from(start.rem_euclid(count)).ok()
+}
+
+/// The editing keys, in a line that has no history.
+fn edit_buffer(buffer: &mut crate::editor::EditBuffer, action: Action) {
+    match action {
+        Action::Newline => buffer.insert_char('\n'),
+        Action::Left => buffer.move_left(),
+        Action::Right => drop(buffer.move_right()),
+        Action::WordLeft => buffer.move_word_left(),
+        Action::WordRight => buffer.move_word_right(),
+        Action::LineStart => buffer.move_line_start(),
+        Action::LineEnd => buffer.move_line_end(),
+        Action::DeleteBack => buffer.delete_back(),
+        Action::DeleteForward | Action::DeleteOrLeave => buffer.delete_forward(),
+        Action::KillToEnd => buffer.kill_to_end(),
+        Action::KillToStart => buffer.kill_to_start(),
+        Action::KillWordBack => buffer.kill_word_back(),
+        Action::KillWordPartBack => buffer.kill_word_part_back(),
+        Action::KillWordForward => buffer.kill_word_forward(),
+        Action::Yank => buffer.yank(),
+        Action::Undo => buffer.undo(),
+        _ => {}
+    }
+}

@@ -1,0 +1,399 @@
+//! The table of states and keys, and what must never happen.
+
+use std::time::Duration;
+
+use crate::blocks::{Delivery, Subject};
+use crate::editor::SubmissionKind;
+use crate::model::{
+    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, Effect, FaceState, Mode, QuestionPrompt,
+    RuleOffer, ToolEnd, ViewKind,
+};
+use crate::test_face::TestFace;
+
+fn approval(id: u64) -> ApprovalPrompt {
+    ApprovalPrompt {
+        id,
+        kind: CallKind::Edit,
+        model_says: None,
+        preview: vec![format!("diff {id}").into()],
+        rule: RuleOffer::Offered("edits in src/**".into()),
+        can_edit: true,
+        can_diff: true,
+    }
+}
+
+fn tool(id: &str) -> AgentUpdate {
+    AgentUpdate::ToolStarted { id: id.into(), name: "bash".into(), subject: Subject::Text("npm test".into()) }
+}
+
+/// A face in a state, reached as it is reached in life, and drawn.
+fn face_in(state: FaceState) -> TestFace {
+    let mut face = TestFace::new(80, 24);
+    if state != FaceState::Idle {
+        face.type_text("go");
+        face.press("enter");
+        face.agent(AgentUpdate::RunStarted);
+        face.agent(AgentUpdate::Text("Some text".into()));
+        face.wait(5000);
+    }
+    match state {
+        FaceState::Idle | FaceState::Streaming => {}
+        FaceState::Tool => drop(face.agent(tool("1"))),
+        FaceState::ApprovalWaiting => {
+            face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+            face.draw();
+            face.press("tab");
+        }
+        FaceState::ApprovalActive => drop(face.agent(AgentUpdate::ApprovalAsked(approval(1)))),
+        FaceState::ApprovalReason => {
+            face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+            face.draw();
+            face.press("n");
+        }
+        FaceState::Question => {
+            let choices = vec!["red".into(), "blue".into()];
+            face.agent(AgentUpdate::QuestionAsked(QuestionPrompt { id: 7, text: "Which?".into(), choices }));
+        }
+        FaceState::Compacting => drop(face.agent(AgentUpdate::Compacting { text: "41k".into() })),
+        FaceState::Retry => {
+            let (message, wait) = ("529".into(), Duration::from_secs(3));
+            face.agent(AgentUpdate::Retry { message, wait, attempt: 2, attempts: 10 });
+        }
+        FaceState::Stopping => drop(face.press("esc")),
+    }
+    face.draw();
+    face.now += Duration::from_millis(5000);
+    face.effects.clear();
+    assert_eq!(face.model.state(), state);
+    face
+}
+
+const STATES: [FaceState; 10] = [
+    FaceState::Idle,
+    FaceState::Streaming,
+    FaceState::Tool,
+    FaceState::ApprovalWaiting,
+    FaceState::ApprovalActive,
+    FaceState::ApprovalReason,
+    FaceState::Question,
+    FaceState::Compacting,
+    FaceState::Retry,
+    FaceState::Stopping,
+];
+
+/// What keys did, in short.
+fn effects_of(face: &TestFace) -> String {
+    let short = |effect: &Effect| match effect {
+        Effect::Send(submission) => Some(format!("send {}", submission.text)),
+        Effect::Steer(submission) => Some(format!("steer {}", submission.text)),
+        Effect::QueueForEnd(submission) => Some(format!("at the end {}", submission.text)),
+        Effect::Stop => Some("stop".into()),
+        Effect::Kill => Some("kill".into()),
+        Effect::Answer { answer, .. } => Some(format!("{answer:?}")),
+        Effect::AnswerQuestion { answer, .. } => Some(format!("answer {answer:?}")),
+        Effect::SetMode(mode) => Some(format!("mode {}", mode.name())),
+        Effect::Open(view) => Some(format!("open {view:?}")),
+        Effect::AppendHistory(_) => None,
+        other => Some(format!("{other:?}")),
+    };
+    face.effects.iter().filter_map(short).collect::<Vec<_>>().join(", ")
+}
+
+/// What each key does in each state, on an empty line and with a draft.
+#[test]
+fn every_state_and_key() {
+    let mut table = String::new();
+    for state in STATES {
+        table.push_str(&format!("{state:?}\n"));
+        for draft in ["", "hi"] {
+            for keys in
+                ["enter", "tab", "esc", "esc esc", "ctrl-c", "ctrl-c ctrl-c", "shift-tab", "y", "r", "?"]
+            {
+                let mut face = face_in(state);
+                if !draft.is_empty() {
+                    if state == FaceState::ApprovalActive {
+                        continue;
+                    }
+                    face.type_text(draft);
+                }
+                keys.split(' ').for_each(|key| drop(face.press(key)));
+                let (effects, line) = (effects_of(&face), face.line());
+                let line = if line.is_empty() { String::new() } else { format!("[{line}]") };
+                let shown = [effects, line].join(" ");
+                let after = face.model.state();
+                let after = if after == state { String::new() } else { format!(" → {after:?}") };
+                table.push_str(format!("  {draft:2} {keys:13} {shown}{after}").trim_end());
+                table.push('\n');
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_key_that_was_pressed_before_a_question_was_drawn_never_answers_it() {
+    let mut face = face_in(FaceState::Streaming);
+    face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+    assert_eq!(face.model.state(), FaceState::ApprovalActive);
+    // Not on the screen yet.
+    face.press("y");
+    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("", "y"));
+    face.draw();
+    face.wait(5000);
+    assert_eq!(face.model.state(), FaceState::ApprovalWaiting, "a draft is there");
+    face.press("backspace");
+    face.wait(699);
+    assert_eq!(face.model.state(), FaceState::ApprovalWaiting, "a key came just now");
+    face.wait(2);
+    assert_eq!(face.model.state(), FaceState::ApprovalActive);
+    // Read before the frame was on the screen, handled after it.
+    let pressed_at = face.now;
+    face.now += Duration::from_millis(5);
+    face.draw();
+    let key = crate::keymap::KeyPress::parse("y").unwrap();
+    let late = crate::model::Event::Input(crate::input::InputEvent::Key(key));
+    assert_eq!(face.model.update(late, pressed_at), []);
+    assert_eq!(face.line(), "y");
+}
+
+#[test]
+fn typing_when_a_question_appears_goes_on_in_the_line() {
+    let mut face = face_in(FaceState::Streaming);
+    face.type_text("yes pl");
+    face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+    face.draw();
+    face.type_text("ease any");
+    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("", "yes please any"));
+    // Enter steers, and the question still waits.
+    face.press("enter");
+    assert_eq!((effects_of(&face).as_str(), face.model.approvals.len()), ("steer yes please any", 1));
+    face.press("esc");
+    face.draw();
+    face.press("y");
+    assert!(effects_of(&face).ends_with("Once"));
+}
+
+#[test]
+fn no_stray_key_answers_a_question() {
+    let answers = ["y", "s", "a", "1", "2", "3", "esc", "ctrl-c"];
+    let keys = ('!'..='~').map(|c| c.to_string()).chain(
+        [
+            "enter",
+            "space",
+            "backspace",
+            "left",
+            "right",
+            "home",
+            "end",
+            "f1",
+            "f2",
+            "ctrl-d",
+            "ctrl-j",
+            "ctrl-x",
+        ]
+        .map(str::to_owned),
+    );
+    for key in keys.filter(|key| !answers.contains(&key.as_str())) {
+        let mut face = face_in(FaceState::ApprovalActive);
+        face.press(&key);
+        assert!(!effects_of(&face).contains("Once") && face.model.approvals.len() == 1, "{key}");
+        assert_eq!(face.line(), "", "{key}");
+    }
+    let mut face = face_in(FaceState::ApprovalActive);
+    face.paste("y\n");
+    assert_eq!(effects_of(&face), "");
+}
+
+#[test]
+fn enter_answers_only_what_an_arrow_has_marked() {
+    let mut face = face_in(FaceState::ApprovalActive);
+    face.press("enter");
+    assert_eq!(effects_of(&face), "");
+    face.press("down");
+    face.press("down");
+    face.press("enter");
+    assert_eq!(effects_of(&face), "Session");
+}
+
+#[test]
+fn what_is_not_offered_cannot_be_answered() {
+    let mut face = face_in(FaceState::Streaming);
+    let rule = RuleOffer::NotOffered("rm -rf".into());
+    let prompt = ApprovalPrompt { rule, can_edit: false, can_diff: false, ..approval(1) };
+    face.agent(AgentUpdate::ApprovalAsked(prompt));
+    face.draw();
+    for key in ["s", "a", "2", "3", "e", "d"] {
+        face.press(key);
+    }
+    assert_eq!(effects_of(&face), "");
+    face.press("y");
+    assert_eq!(effects_of(&face), "Once");
+}
+
+#[test]
+fn a_no_takes_its_reason_and_can_be_taken_back() {
+    let mut face = face_in(FaceState::ApprovalReason);
+    face.type_text("use the table");
+    face.press("esc");
+    assert_eq!((face.model.state(), effects_of(&face).as_str()), (FaceState::ApprovalActive, ""));
+    face.draw();
+    face.press("n");
+    face.type_text("too wide");
+    face.press("enter");
+    assert_eq!(effects_of(&face), r#"No(Some("too wide"))"#);
+    face.draw();
+    assert_eq!(face.printed.last().unwrap(), "  you: no: too wide");
+}
+
+#[test]
+fn approvals_come_one_at_a_time_and_each_call_is_printed_before_its_question() {
+    let mut face = face_in(FaceState::Streaming);
+    face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+    face.agent(AgentUpdate::ApprovalAsked(approval(2)));
+    face.draw();
+    assert!(
+        face.printed.iter().any(|line| line == "diff 1") && !face.printed.iter().any(|line| line == "diff 2")
+    );
+    face.press("y");
+    face.draw();
+    assert!(face.printed.iter().any(|line| line == "diff 2"));
+    // The next question was not there when the key was pressed: it needs a quiet moment.
+    face.press("y");
+    assert_eq!(face.effects.iter().filter(|effect| matches!(effect, Effect::Answer { .. })).count(), 1);
+}
+
+#[test]
+fn a_run_that_ends_takes_its_questions_with_it() {
+    let mut face = face_in(FaceState::ApprovalActive);
+    face.agent(AgentUpdate::RunEnded { summary: None, problem: None });
+    assert_eq!(face.model.state(), FaceState::Idle);
+}
+
+#[test]
+fn a_stop_before_the_first_word_gives_the_prompt_back() {
+    let mut face = TestFace::new(80, 24);
+    face.type_text("go on");
+    face.press("enter");
+    face.agent(AgentUpdate::RunStarted);
+    face.press("esc");
+    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("send go on, stop", "go on"));
+}
+
+#[test]
+fn the_queue_is_taken_back_with_the_arrow_on_an_empty_line() {
+    let mut face = face_in(FaceState::Tool);
+    face.agent(AgentUpdate::Queue(vec![(Delivery::AtTheEnd, "later".into())]));
+    assert_eq!(face.press("up"), [Effect::TakeBack]);
+    face.event(crate::model::Event::TakenBack("later".into()));
+    assert_eq!(face.line(), "later");
+}
+
+#[test]
+fn commands_are_not_steered_and_modes_change_in_a_ring_without_all() {
+    let mut face = face_in(FaceState::Tool);
+    face.type_text("/cost");
+    face.press("enter");
+    let sent = face.effects.iter().any(
+        |effect| matches!(effect, Effect::Send(submission) if submission.kind == SubmissionKind::Command),
+    );
+    assert!(sent);
+    for mode in [Mode::Edits, Mode::Plan, Mode::Ask] {
+        assert_eq!(face.press("shift-tab"), [Effect::SetMode(mode)]);
+    }
+    face.event(crate::model::Event::ModeSet(Mode::All));
+    assert_eq!(face.press("shift-tab"), [Effect::SetMode(Mode::Ask)]);
+}
+
+#[test]
+fn two_keys_in_a_row_open_views() {
+    let mut face = face_in(FaceState::Idle);
+    assert_eq!(face.press("ctrl-x"), []);
+    assert_eq!(face.press("m"), [Effect::Open(ViewKind::Model)]);
+    face.press("ctrl-x");
+    face.press("q");
+    assert_eq!(face.line(), "", "an unknown second key does nothing");
+}
+
+#[test]
+fn it_rings_only_if_the_person_may_be_elsewhere() {
+    let rings = |face: &TestFace| face.effects.iter().any(|effect| matches!(effect, Effect::Notify(_)));
+    let end = || AgentUpdate::RunEnded { summary: None, problem: None };
+    let mut face = face_in(FaceState::Streaming);
+    face.agent(end());
+    assert!(!rings(&face));
+    let mut face = face_in(FaceState::Streaming);
+    face.wait(20_000);
+    face.agent(end());
+    assert!(rings(&face));
+    let mut face = face_in(FaceState::Streaming);
+    face.event(crate::model::Event::Input(crate::input::InputEvent::Focus { has_focus: false }));
+    face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+    assert!(rings(&face));
+}
+
+#[test]
+fn an_answer_is_printed_once_however_it_arrives() {
+    let answer =
+        "# Title\n\nA paragraph with **bold** text.\n\n- one\n- two\n\n```rust\nfn main() {}\n```\n\nEnd.";
+    let printed = |pieces: Vec<String>| {
+        let mut face = TestFace::new(60, 24);
+        face.agent(AgentUpdate::RunStarted);
+        for piece in pieces {
+            face.agent(AgentUpdate::Text(piece));
+            face.draw();
+        }
+        face.agent(AgentUpdate::AnswerEnded);
+        face.draw();
+        face.printed
+    };
+    let whole = printed(vec![answer.to_owned()]);
+    assert_eq!(printed(answer.chars().map(String::from).collect()), whole);
+    assert_eq!(whole.iter().filter(|line| line.contains("End.")).count(), 1);
+}
+
+#[test]
+fn a_failed_call_keeps_its_last_lines_and_a_good_one_is_one_line() {
+    let mut face = face_in(FaceState::Tool);
+    face.printed.clear();
+    let output: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    face.agent(AgentUpdate::ToolOutput { id: "1".into(), text: output.clone() });
+    let facts = vec!["exit 1".into()];
+    face.agent(AgentUpdate::ToolEnded(ToolEnd {
+        id: "1".into(),
+        facts,
+        is_error: true,
+        details: Vec::new(),
+        output,
+    }));
+    face.agent(tool("2"));
+    face.agent(AgentUpdate::ToolEnded(ToolEnd { id: "2".into(), ..ToolEnd::default() }));
+    face.draw();
+    assert_eq!(face.printed.iter().filter(|line| line.contains("line ")).count(), 10);
+    assert_eq!(face.printed.last().unwrap(), "✓ bash  npm test");
+}
+
+#[test]
+fn a_refused_question_tells_the_page() {
+    let mut face = face_in(FaceState::Question);
+    face.type_text("2");
+    face.press("enter");
+    assert_eq!(face.effects.last(), Some(&Effect::AnswerQuestion { id: 7, answer: Some("blue".into()) }));
+    let mut face = face_in(FaceState::Question);
+    face.press("esc");
+    assert_eq!(face.effects.last(), Some(&Effect::AnswerQuestion { id: 7, answer: None }));
+}
+
+#[test]
+fn answers_are_told_apart() {
+    for (key, answer) in [
+        ("y", ApprovalAnswer::Once),
+        ("1", ApprovalAnswer::Once),
+        ("s", ApprovalAnswer::Session),
+        ("a", ApprovalAnswer::Always),
+        ("esc", ApprovalAnswer::NoAndStop),
+        ("ctrl-c", ApprovalAnswer::NoAndStop),
+    ] {
+        let mut face = face_in(FaceState::ApprovalActive);
+        assert_eq!(face.press(key), [Effect::Answer { id: 1, answer }]);
+    }
+}

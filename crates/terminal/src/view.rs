@@ -1,0 +1,148 @@
+//! [`view`]: the model as a frame. Lines that are finished are printed; what may still change is the
+//! live area: the unfinished block, running tools, questions, the queue, the input line, the status.
+
+mod activity; // what the agent does
+mod approval; // the question about a call
+mod input_line; // the line, its completions, the search
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+
+use crate::blocks::format::clock;
+use crate::blocks::queue_lines;
+use crate::keymap::Action;
+use crate::model::{BlockKind, FaceState, Mode, Model, Phase};
+use crate::screen::{CursorPlace, Frame};
+use crate::text::truncate_line;
+use crate::theme::Role;
+use input_line::InputRows;
+
+/// The live area takes at most this many rows, and at most half of the screen.
+const MOST_LIVE_ROWS: usize = 14;
+/// But never fewer: the line, the status, and a question have to be seen.
+const FEWEST_LIVE_ROWS: usize = 6;
+/// Queued messages that are shown.
+const QUEUE_ROWS: usize = 4;
+
+/// Draws the model.
+pub fn view(model: &Model) -> Frame {
+    let columns = usize::from(model.size.columns);
+    let rows = usize::from(model.size.rows);
+    let budget = (rows / 2).min(MOST_LIVE_ROWS).max(FEWEST_LIVE_ROWS).min(rows.max(1));
+    let input = input_line::input_rows(model, (budget / 3).max(1));
+    let mut below = vec![status(model)];
+    below.extend(hint(model));
+    // Where there is hardly any room, the input line stays.
+    below.truncate(budget.saturating_sub(input.rows.len()));
+    let room = budget.saturating_sub(below.len() + input.rows.len());
+    let mut above = above_input(model, room);
+    let skipped = above.len().saturating_sub(room);
+    above.drain(..skipped);
+    let InputRows { rows: input, cursor } = input;
+    let cursor = CursorPlace { row: above.len() + cursor.row, column: cursor.column };
+    let live = above.into_iter().chain(input).chain(below);
+    let fit = |line| truncate_line(line, columns, model.theme.glyphs.ellipsis);
+    Frame { print: model.page.lines().to_vec(), live: live.map(fit).collect(), cursor }
+}
+
+/// Everything above the input line. What is cut, is cut at the top of the activity.
+fn above_input(model: &Model, room: usize) -> Vec<Line<'static>> {
+    let sections = [approval::question_rows(model), queue_rows(model), input_line::list_rows(model)];
+    let taken = |sections: &[Vec<Line<'static>>]| sections.iter().map(Vec::len).sum::<usize>();
+    let room = room.saturating_sub(taken(&sections));
+    let kind = activity::activity_kind(model);
+    let needs_blank = |kind| usize::from(model.page.needs_blank_before(kind));
+    // One blank row above the activity, and one below it.
+    let mut activity = kind.map_or_else(Vec::new, |kind| {
+        let room = room.saturating_sub(needs_blank(kind) + 1);
+        let mut rows = activity::activity_rows(model, room);
+        let skipped = rows.len().saturating_sub(room);
+        rows.drain(..skipped);
+        rows
+    });
+    let mut rows = Vec::new();
+    match kind.filter(|_| !activity.is_empty()) {
+        Some(kind) => {
+            rows.extend((needs_blank(kind) > 0 && activity[0].width() > 0).then(Line::default));
+            rows.append(&mut activity);
+            rows.push(Line::default());
+        }
+        None => {
+            let follows_greeting =
+                taken(&sections) == 0 && model.page.last_kind() == Some(BlockKind::Greeting);
+            rows.extend((needs_blank(BlockKind::Text) > 0 && !follows_greeting).then(Line::default));
+        }
+    }
+    rows.extend(sections.into_iter().flatten());
+    rows
+}
+
+fn queue_rows(model: &Model) -> Vec<Line<'static>> {
+    let columns = usize::from(model.size.columns);
+    let shown = model.queue.len().min(QUEUE_ROWS);
+    let mut rows = queue_lines(&model.queue[..shown], columns, &model.theme);
+    if model.queue.len() > shown {
+        let more = format!("  {} {} more", model.theme.glyphs.ellipsis, model.queue.len() - shown);
+        rows.push(Line::styled(more, model.theme.style(Role::Quiet)));
+    }
+    rows
+}
+
+fn status(model: &Model) -> Line<'static> {
+    let mut status = model.status.clone();
+    model.mode.name().clone_into(&mut status.mode);
+    status.is_dangerous = model.mode == Mode::All;
+    if model.state() == FaceState::Idle && model.editor.is_empty() && status.layers.is_empty() {
+        status.hint = Some(format!("{} help", model.keymap.hint(Action::EmptyHelp)));
+    }
+    status.line(usize::from(model.size.columns), &model.theme)
+}
+
+/// The row below the status: what a second key does, or what keys do during a run.
+fn hint(model: &Model) -> Option<Line<'static>> {
+    let quiet = model.theme.style(Role::Quiet);
+    if let Some((text, _)) = &model.hint {
+        return Some(Line::styled(text.clone(), model.theme.style(Role::Care)));
+    }
+    let key = |action| model.keymap.hint(action).replace('↑', model.theme.glyphs.up);
+    let separator = format!(" {} ", model.theme.glyphs.separator);
+    let stops = format!("{} stops", key(Action::Stop));
+    let parts = match model.state() {
+        FaceState::Idle | FaceState::ApprovalActive | FaceState::ApprovalWaiting => return None,
+        FaceState::ApprovalReason => {
+            vec![
+                format!("{} says no", key(Action::SendReason)),
+                format!("{} back", key(Action::CancelReason)),
+            ]
+        }
+        FaceState::Question => vec![
+            format!("{} answers", key(Action::SendAnswer)),
+            format!("{} no answer", key(Action::RefuseAnswer)),
+        ],
+        FaceState::Stopping => vec![format!("{} again ends it at once", key(Action::Stop))],
+        FaceState::Streaming | FaceState::Tool | FaceState::Compacting | FaceState::Retry => {
+            let mut parts =
+                vec![format!("{} steers", key(Action::Submit)), format!("{} at the end", key(Action::Queue))];
+            if !model.queue.is_empty() {
+                parts.push(format!("{} edits the queue", key(Action::Up)));
+            }
+            parts.push(stops);
+            parts
+        }
+    };
+    let mut text = parts.join(&separator);
+    if model.phase == Phase::Streaming
+        && model.has_text
+        && let Some(since) = model.run_since
+    {
+        text.push_str(&format!("{separator}{}", clock(elapsed(model, since))));
+    }
+    Some(Line::from(vec![Span::styled(text, quiet)]))
+}
+
+fn elapsed(model: &Model, since: Duration) -> Duration {
+    model.now.saturating_sub(since)
+}
