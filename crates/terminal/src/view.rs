@@ -31,7 +31,7 @@ const QUEUE_ROWS: usize = 4;
 pub fn view(model: &Model) -> Frame {
     let columns = usize::from(model.size.columns);
     let rows = usize::from(model.size.rows);
-    let budget = (rows / 2).min(MOST_LIVE_ROWS).max(FEWEST_LIVE_ROWS).min(rows.max(1));
+    let budget = (rows / 2).clamp(FEWEST_LIVE_ROWS, MOST_LIVE_ROWS).min(rows.max(1));
     let input = input_line::input_rows(model, (budget / 3).max(1));
     let mut below = vec![status(model)];
     below.extend(hint(model));

@@ -386,9 +386,9 @@ impl EditBuffer {
         self.text[self.cursor..].find('\n').map_or(self.text.len(), |at| self.cursor + at)
     }
 
-    fn word_start(&self, is_part: impl Fn(char) -> bool) -> usize {
-        let before = self.text[..self.cursor].trim_end_matches(|c| !is_part(c));
-        before.trim_end_matches(|c| is_part(c)).len()
+    fn word_start(&self, is_part: fn(char) -> bool) -> usize {
+        let before = self.text[..self.cursor].trim_end_matches(|c: char| !is_part(c));
+        before.trim_end_matches(is_part).len()
     }
 
     fn word_end(&self) -> usize {

@@ -113,17 +113,19 @@ impl CompletionSource for CommandSource {
     }
 }
 
+/// Says something about a file by its path: its tokens and its price.
+pub type DescribeFile = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// The files of the workspace. Somebody else watches the folder and gives a new list.
 #[derive(Clone, Default)]
 pub struct FileSource {
     files: Arc<FuzzyList>,
-    /// What is said about a file: its tokens and its price.
-    describe: Option<Arc<dyn Fn(&str) -> String + Send + Sync>>,
+    describe: Option<DescribeFile>,
 }
 
 impl FileSource {
     /// Paths relative to the workspace, folders with a slash at their end, and what is said about one.
-    pub fn new(files: Arc<FuzzyList>, describe: Arc<dyn Fn(&str) -> String + Send + Sync>) -> Self {
+    pub fn new(files: Arc<FuzzyList>, describe: DescribeFile) -> Self {
         FileSource { files, describe: Some(describe) }
     }
 }

@@ -6,6 +6,9 @@ use std::collections::BinaryHeap;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32String};
 
+/// How good a match is: its score, then the shorter name, then the earlier one.
+type Rank = (u32, Reverse<usize>, Reverse<usize>);
+
 /// Names that can be searched as they are typed.
 #[derive(Clone, Debug, Default)]
 pub struct FuzzyList {
@@ -51,7 +54,7 @@ impl FuzzyList {
         let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
         // The worst of the best is on top, to be replaced.
-        let mut best: BinaryHeap<Reverse<(u32, Reverse<usize>, Reverse<usize>)>> = BinaryHeap::new();
+        let mut best: BinaryHeap<Reverse<Rank>> = BinaryHeap::new();
         for (index, known) in self.names.iter().enumerate() {
             if known.letters & wanted != wanted {
                 continue;

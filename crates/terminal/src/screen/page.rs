@@ -13,6 +13,7 @@ use std::time::Duration;
 use ratatui::text::Line;
 
 use super::encode::EncodedRow;
+use crate::text::isolate_rtl;
 
 /// Until a frame is this old, the size that the system reports may be older than the screen: tmux
 /// rewraps at once, and reports up to a quarter of a second later.
@@ -122,8 +123,13 @@ impl<W: Write> PageScreen<W> {
         // More live rows than the screen has could not be erased again.
         let room = usize::from(size.rows).max(1);
         let first = (frame.cursor.row + 1).saturating_sub(room);
-        let live: Vec<EncodedRow> =
-            frame.live.iter().skip(first).take(room).map(|line| EncodedRow::clipped(line, columns)).collect();
+        let live: Vec<EncodedRow> = frame
+            .live
+            .iter()
+            .skip(first)
+            .take(room)
+            .map(|line| EncodedRow::clipped(&isolate_rtl(line.clone()), columns))
+            .collect();
         let cursor = match live.len() {
             0 => CursorPlace::default(),
             rows => CursorPlace {
@@ -140,7 +146,7 @@ impl<W: Write> PageScreen<W> {
         let mut out = self.go_to_top(size, now);
         out.push_str(ERASE_BELOW);
         for line in &frame.print {
-            out.push_str(&EncodedRow::whole(line, columns).bytes);
+            out.push_str(&EncodedRow::whole(&isolate_rtl(line.clone()), columns).bytes);
             out.push_str("\r\n");
         }
         push_live(&mut out, &live, cursor);
