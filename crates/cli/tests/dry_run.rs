@@ -1,6 +1,8 @@
 //! What `hardpan request` prints is what is sent, byte for byte: in all layouts, for all protocols, for
 //! new conversations and for those that go on. The real simulator writes down what it gets.
 
+#[path = "dry_run/restart.rs"]
+mod restart;
 mod support;
 
 use std::collections::BTreeMap;
@@ -40,8 +42,8 @@ struct RecordingSimulator {
 }
 
 impl RecordingSimulator {
-    fn start(sandbox: &Sandbox) -> Self {
-        let script = sandbox.write("script.yaml", SCRIPT);
+    fn start(sandbox: &Sandbox, script: &str) -> Self {
+        let script = sandbox.write("script.yaml", script);
         let log = script.with_file_name("requests.jsonl");
         let mut command = sandbox.command(&["simulator", "--script"]);
         command.arg(&script).arg("--log-requests").arg(&log);
@@ -164,18 +166,23 @@ fn compare(sandbox: &Sandbox, simulator: &RecordingSimulator, prompt: &str, how:
         shown = shown.replace("\"000000000000\"", &format!("\"{}\"", session_id(sandbox)));
     }
     let [shown, sent] = [&shown, sent].map(|body| without_present_time(body, from, to));
-    if shown != sent {
-        let at = shown.bytes().zip(sent.bytes()).take_while(|(a, b)| a == b).count();
+    assert_same(&format!("{prompt:?} {how:?} {resume:?}"), &shown, &sent);
+}
+
+/// Shows where two bodies differ, which are too long to be shown whole.
+fn assert_same(what: &str, one: &str, other: &str) {
+    if one != other {
+        let at = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
         let part = |body: &str| {
             String::from_utf8_lossy(&body.as_bytes()[at.saturating_sub(200)..(at + 300).min(body.len())])
                 .into_owned()
         };
         panic!(
-            "{prompt:?} {how:?} {resume:?}: of {} and {} bytes {at} are the same\nshown: {}\n\nsent: {}",
-            shown.len(),
-            sent.len(),
-            part(&shown),
-            part(&sent)
+            "{what}: of {} and {} bytes {at} are the same\none: {}\n\nother: {}",
+            one.len(),
+            other.len(),
+            part(one),
+            part(other)
         );
     }
 }
@@ -183,7 +190,7 @@ fn compare(sandbox: &Sandbox, simulator: &RecordingSimulator, prompt: &str, how:
 fn compare_conversation(layout: &str) {
     for (provider, model) in PROTOCOLS {
         let sandbox = project("http://127.0.0.1:1");
-        let simulator = RecordingSimulator::start(&sandbox);
+        let simulator = RecordingSimulator::start(&sandbox, SCRIPT);
         configure(&sandbox, &simulator.url);
         let how = ["--layout", layout, "--provider", provider, "--model", model];
         let compare = |prompt: &str, resume: &[&str]| compare(&sandbox, &simulator, prompt, &how, resume);
@@ -212,7 +219,7 @@ fn what_is_shown_is_what_is_sent_in_every_layout_and_protocol() {
 #[test]
 fn the_whole_http_request_is_shown_with_its_keys_masked() {
     let sandbox = project("http://127.0.0.1:1");
-    let simulator = RecordingSimulator::start(&sandbox);
+    let simulator = RecordingSimulator::start(&sandbox, SCRIPT);
     configure(&sandbox, &simulator.url);
     let config = fs::read_to_string(sandbox.config().join("config.toml")).expect("the settings");
     let own = "[providers.openai]\nheaders = { X-Team = \"a-secret-of-the-team\" }\n";
@@ -240,7 +247,7 @@ fn the_whole_http_request_is_shown_with_its_keys_masked() {
 fn a_snapshot_of_a_conversation_gives_the_body_that_goes_on_with_it() {
     for layout in LAYOUTS {
         let sandbox = project("http://127.0.0.1:1");
-        let simulator = RecordingSimulator::start(&sandbox);
+        let simulator = RecordingSimulator::start(&sandbox, SCRIPT);
         configure(&sandbox, &simulator.url);
         let how = ["--layout", layout, "--model", "claude-sonnet-5-5"];
         run(&sandbox, &[&["-p", "Read the notes, and @src/ring.rs", "--yes"], &how[..]].concat());
