@@ -44,6 +44,8 @@ struct Entry {
     hash: Option<Hash>,
     changed_at_ms: i64,
     refreshed_at: Option<Timestamp>,
+    /// How often it was rendered.
+    renderings: u64,
 }
 
 struct Rendered {
@@ -124,8 +126,8 @@ impl Entry {
         panel.restore(saved.state.as_ref());
         let SavedPanel { hidden: is_hidden, page, hash, changed_at_ms, .. } = *saved;
         let page = page.max(1);
-        let (rendered, refreshed_at) = (None, None);
-        Entry { panel, id, is_hidden, page, rendered, hash, changed_at_ms, refreshed_at }
+        let (rendered, refreshed_at, renderings) = (None, None, 0);
+        Entry { panel, id, is_hidden, page, rendered, hash, changed_at_ms, refreshed_at, renderings }
     }
 
     /// The content as it is now. Notes the time if it is not what was shown before.
@@ -134,6 +136,7 @@ impl Entry {
         let is_current =
             self.rendered.as_ref().is_some_and(|last| last.revision == revision && last.page == self.page);
         if !is_current {
+            self.renderings += 1;
             let page = self.panel.render().map(|content| page_of(&content, self.page));
             if let Some(page) = &page {
                 self.page = page.number;
@@ -299,6 +302,11 @@ impl PanelRegistry {
         let mut contents = self.lock();
         let shown = contents.entries.iter_mut().filter(|entry| !entry.is_hidden);
         shown.filter_map(|entry| entry.item(now)).collect()
+    }
+
+    /// How often panels were rendered so far, for tests and measurements.
+    pub fn renderings(&self) -> u64 {
+        self.lock().entries.iter().map(|entry| entry.renderings).sum()
     }
 
     /// All panels, for a person.

@@ -1,7 +1,9 @@
 //! Panels in a conversation: the model uses all of them, in each layout, and a restart in the middle
 //! changes no byte of the next request.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use hardpan_agent::events::ToolExecutionEnd;
 use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
@@ -9,6 +11,7 @@ use hardpan_app::ConversationApp;
 use hardpan_app::FaceHooks;
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{OpenOptions, ProviderAccess, SessionChoice};
+use hardpan_panels::{ActionCall, NotificationKind};
 use hardpan_prompt::{ItemKind, MessageBody, MessagePart};
 use hardpan_simulator::{Server, ServerConfig, serve};
 use hardpan_test_support::scripted_engine;
@@ -344,4 +347,153 @@ async fn consoles_and_git_results_are_panels_that_follow_what_happens() {
         assert_eq!(next_body(&app, since).await, before, "{layout}");
         app.agent.shutdown().await.unwrap();
     }
+}
+
+/// One of each kind of panel that can be there, with something to show.
+const OPEN_SCRIPT: &str = r#"
+turns:
+  - when: {contains: Open everything}
+    text: I open it.
+    tool_calls:
+      - {name: panel, arguments: {action: todo_add, text: read the notes}}
+      - {name: panel, arguments: {action: open, target: src/lib.rs}}
+      - {name: panel, arguments: {action: skill_load, target: sort}}
+      - {name: panel, arguments: {action: tool_off, target: fetch}}
+      - {name: panel, arguments: {action: tree_filter, text: "**/*.rs"}}
+      - {name: panel, arguments: {action: memory_write, target: build, text: Build with make.}}
+      - {name: panel, arguments: {action: timer, target: "1440", text: look at the build}}
+      - {name: panel, arguments: {action: log, text: planned}}
+      - {name: panel, arguments: {action: scratch_write, target: facts, text: it is small}}
+      - {name: console, arguments: {action: start, text: "echo ready; while read line; do echo got $line; done"}}
+      - {name: console, arguments: {action: wait, id: P12, text: ready, seconds: 60}}
+      - {name: git, arguments: {command: log --oneline}}
+  - when: {contains: Type into it}
+    repeat: always
+    tool_calls:
+      - {name: console, arguments: {action: send, id: P12, text: "more<Enter>"}}
+      - {name: console, arguments: {action: wait, id: P12, text: got more, seconds: 60}}
+default: {text: That is all.}
+"#;
+
+/// Key, content and time of the last change of all that is shown as a panel, as the real gathering
+/// finds it.
+async fn shown(app: &ConversationApp) -> BTreeMap<String, (String, i64)> {
+    let items = app.preview_request("Next").await.unwrap().snapshot.items;
+    let shown =
+        items.into_iter().filter(|item| item.key.starts_with("panel:") || item.kind == ItemKind::File);
+    shown.map(|item| (item.key.to_string(), (item.body.to_string(), item.changed_at_ms))).collect()
+}
+
+/// The key of a panel; of a console, which is named by the call that started it, what comes before that.
+fn without_call_id(key: &str) -> &str {
+    key.split_once("toolu").map_or(key, |(kind, _)| kind)
+}
+
+/// Waits until this panel has changed. Nothing else has, and of all panels only this one was rendered.
+async fn only_this_changed(
+    app: &ConversationApp,
+    before: &BTreeMap<String, (String, i64)>,
+    renderings: u64,
+    key: &str,
+) -> BTreeMap<String, (String, i64)> {
+    let mut now = shown(app).await;
+    for _ in 0..1_200 {
+        if now[key].0 != before[key].0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        now = shown(app).await;
+    }
+    assert_ne!(now[key].0, before[key].0, "{key} did not change");
+    assert!(now[key].1 > before[key].1, "{key}: {} {}", now[key].1, before[key].1);
+    for (other, content) in before.iter().filter(|(other, _)| *other != key) {
+        assert_eq!(&now[other], content, "{other} changed with {key}");
+    }
+    let expected = renderings + u64::from(key.starts_with("panel:"));
+    assert_eq!(app.panels.registry.renderings(), expected, "{key}");
+    now
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_panel_follows_what_it_shows_and_no_other_is_rendered() {
+    let home = PanelHome::new(OPEN_SCRIPT, "layout = \"panels\"").await;
+    let work = home.home.folder.path().join("work");
+    git(&work, &["init", "-q"]);
+    git(&work, &["commit", "-q", "--allow-empty", "-m", "the first commit"]);
+    let app = home.open(SessionChoice::New).await;
+    assert_eq!(prompt(&app, "Open everything").await, RunEnd::Done);
+    let mut before = shown(&app).await;
+    let keys: Vec<&str> = before.keys().map(|key| without_call_id(key)).collect();
+    assert_eq!(
+        keys,
+        [
+            "file:src/lib.rs",
+            "panel:console:",
+            "panel:git:git log --oneline",
+            "panel:library",
+            "panel:logs",
+            "panel:memories",
+            "panel:scratchpad",
+            "panel:skill:sort",
+            "panel:spine",
+            "panel:statistics",
+            "panel:todo",
+            "panel:tools",
+            "panel:tree",
+        ]
+    );
+
+    // Nothing happens, and what happens does not change a byte.
+    let registry = &app.panels.registry;
+    let renderings = registry.renderings();
+    assert_eq!(shown(&app).await, before);
+    home.home.write("work/src/lib.rs", "pub fn library() {}\n");
+    home.home.write("work/.hardpan/memories/build.md", "Build with make.\n");
+    home.home.write("work/notes.txt", "Remember the bread.\n");
+    git(&work, &["add", "src"]);
+    assert_eq!(shown(&app).await, before);
+    assert_eq!(registry.renderings(), renderings);
+
+    let act = |action, target, text| {
+        let call = ActionCall { target, text, ..ActionCall::new(action, app.agent.now()) };
+        registry.act(&call).unwrap();
+    };
+    type Change<'a> = (&'a str, Box<dyn Fn() + 'a>);
+    let changes: Vec<Change<'_>> = vec![
+        ("panel:todo", Box::new(|| act("todo_update", Some("1"), Some("done")))),
+        ("panel:tools", Box::new(|| act("tool_on", Some("fetch"), None))),
+        ("panel:logs", Box::new(|| act("log", None, Some("changed")))),
+        ("panel:scratchpad", Box::new(|| act("scratch_write", Some("facts"), Some("it is large")))),
+        ("panel:memories", Box::new(|| home.home.write("work/.hardpan/memories/more.md", "Use ninja.\n"))),
+        ("panel:tree", Box::new(|| home.home.write("work/src/new.rs", "fn new() {}\n"))),
+        (
+            "panel:git:git log --oneline",
+            Box::new(|| git(&work, &["commit", "-q", "--allow-empty", "-m", "the second commit"])),
+        ),
+        (
+            "panel:spine",
+            Box::new(|| {
+                let spine = app.panels.spine().unwrap();
+                spine.notify(NotificationKind::Console, "it ended", app.agent.now());
+            }),
+        ),
+        // The last, because a preview keeps no time: it leaves nothing behind.
+        ("file:src/lib.rs", Box::new(|| home.home.write("work/src/lib.rs", "pub fn changed() {}\n"))),
+    ];
+    for (key, change) in changes {
+        let renderings = registry.renderings();
+        change();
+        before = only_this_changed(&app, &before, renderings, key).await;
+    }
+
+    // A run changes what it is about: the program that prints, and the figures of the session.
+    assert_eq!(prompt(&app, "Type into it").await, RunEnd::Done);
+    let after = shown(&app).await;
+    let panels = before.iter().filter(|(key, _)| key.starts_with("panel:"));
+    let changed = panels.filter(|(key, content)| after[*key] != **content);
+    let changed: Vec<&str> = changed.map(|(key, _)| without_call_id(key)).collect();
+    assert_eq!(changed, ["panel:console:", "panel:spine", "panel:statistics"]);
+    // The time of a file is kept from the request on that showed it.
+    assert_eq!(shown(&app).await, after);
+    app.agent.shutdown().await.unwrap();
 }
