@@ -74,7 +74,7 @@ fn the_tiers_say_what_they_hold() {
             "L1": {"symbols": 1, "files": 1, "history": 2, "has_tree": false},
             "L2": {"symbols": 1, "files": 1, "history": 0, "has_tree": false},
             "L3": {"symbols": 2, "files": 1, "history": 4, "has_tree": false},
-            "active": {"symbols": 0, "files": 1, "history": 3, "has_tree": true, "has_urls": true, "has_history": true},
+            "active": {"symbols": 0, "files": 1, "history": 2, "has_tree": true, "has_urls": true, "has_history": true},
             "empty_tiers": 0
         })
     );

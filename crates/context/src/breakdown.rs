@@ -231,7 +231,7 @@ impl Breakdown {
             breakdown,
             empty_tiers: tier_info.as_ref().map_or(0, |info| info.empty_tiers),
             tier_info,
-            user_text: snapshot.prompt.as_ref().map(|prompt| prompt.text.to_string()),
+            user_text: snapshot.user_prompt().map(|(_, text)| text),
             conversation_tokens,
             breakpoints: breakpoints
                 .iter()

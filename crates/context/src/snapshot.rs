@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_economy::PauseCounts;
-use hardpan_prompt::{AgentMessage, Hash, Image, Item, ItemKind, MessageId, Omission, Text, Tool};
+use hardpan_prompt::{
+    AgentMessage, Hash, Image, Item, ItemKind, MessageBody, MessageId, MessagePart, Omission, Text, Tool,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -296,6 +298,24 @@ impl Snapshot {
     pub fn new_input(&self) -> Option<&MessageId> {
         let first_unsent = self.first_unsent.as_ref();
         first_unsent.or_else(|| self.prompt.as_ref().map(|prompt| &prompt.id))
+    }
+
+    /// What the person has just said, with the id of its message: the prompt, or the last message of the
+    /// conversation that is the person's, if nothing has been said to it yet.
+    pub fn user_prompt(&self) -> Option<(&MessageId, String)> {
+        if let Some(prompt) = &self.prompt {
+            return Some((&prompt.id, prompt.text.to_string()));
+        }
+        let unanswered = self.messages.iter().rev().take_while(|message| message.is_user());
+        let text = |part: &MessagePart| match part {
+            MessagePart::Text { text } => Some(text.to_string()),
+            _ => None,
+        };
+        let mut said = unanswered.filter_map(|message| match &*message.body {
+            MessageBody::User { content } => Some((&message.id, content.iter().filter_map(text).collect())),
+            _ => None,
+        });
+        said.next()
     }
 
     /// The tools to send: none while agent mode is off.

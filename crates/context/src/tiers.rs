@@ -139,11 +139,13 @@ impl Layout for Tiers {
     fn breakdown_details(
         &self,
         pieces: &[PromptPiece],
-        _snapshot: &Snapshot,
+        snapshot: &Snapshot,
         _state: &LayoutState,
         _counter: &TokenCounter,
     ) -> LayoutDetails {
-        LayoutDetails { tier_info: Some(breakdown::summarise_tiers(pieces)), ..LayoutDetails::default() }
+        let user_prompt = snapshot.user_prompt();
+        let tier_info = breakdown::summarise_tiers(pieces, user_prompt.as_ref().map(|(id, _)| *id));
+        LayoutDetails { tier_info: Some(tier_info), ..LayoutDetails::default() }
     }
 
     fn content_details(

@@ -1,6 +1,6 @@
 //! [`TierInfo`]: what each tier of a prompt holds.
 
-use hardpan_prompt::{ItemKind, Region, Source};
+use hardpan_prompt::{ItemKind, MessageId, Region, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,8 +54,8 @@ pub struct TierTokens {
     pub has_history: Option<bool>,
 }
 
-/// Sums up the pieces of a prompt by tier.
-pub fn summarise_tiers(pieces: &[PromptPiece]) -> TierInfo {
+/// Sums up the pieces of a prompt by tier. `user_prompt` is the message that is not history yet.
+pub fn summarise_tiers(pieces: &[PromptPiece], user_prompt: Option<&MessageId>) -> TierInfo {
     let mut info = TierInfo::default();
     info.l0.has_system = Some(false);
     info.l0.has_legend = Some(false);
@@ -75,7 +75,8 @@ pub fn summarise_tiers(pieces: &[PromptPiece]) -> TierInfo {
         match piece.origin.kind {
             ItemKind::Symbols if is_item => tier.symbols += 1,
             ItemKind::File if is_item => tier.files += 1,
-            ItemKind::History if matches!(piece.origin.source, Source::Message(_)) => {
+            ItemKind::History if matches!(&piece.origin.source, Source::Message(id) if Some(id) != user_prompt) =>
+            {
                 if !messages.contains(&(piece.region, &piece.origin.source)) {
                     messages.push((piece.region, &piece.origin.source));
                     tier.history += 1;
