@@ -55,6 +55,7 @@ pub mod model_check; // compares the catalogue with the provider's own list of m
 mod notice; // Notice: what the user should know; NoticeSink: who shows it
 mod open; // ConversationApp::open: from options to a running agent
 pub mod options; // what a face asks for
+pub mod prompt_settings; // PromptSettings: the system prompt, tools and the map, as settings and flags say
 mod provider_connection; // makes clients for the agent
 pub mod provider_route; // chooses the network or the simulator for a request
 mod repository_programs; // whether a repository's settings name programs that git runs

@@ -70,6 +70,11 @@ pub enum Notice {
         /// The project's file.
         path: PathBuf,
     },
+    /// The custom prompt cannot be found, or is empty: a minimal one is sent.
+    PromptMissing {
+        /// The file that should have it; none if none is named.
+        path: Option<PathBuf>,
+    },
     /// The settings configure a provider that does not exist.
     UnknownProviderIgnored {
         /// The id in the settings.
@@ -251,6 +256,12 @@ impl fmt::Display for Notice {
                 "{}: ignoring the project's provider addresses, because your keys would go there; put them into your own settings",
                 path.display()
             ),
+            Notice::PromptMissing { path: Some(path) } => {
+                write!(f, "{}: there is no prompt here, so a minimal one is sent", path.display())
+            }
+            Notice::PromptMissing { path: None } => {
+                f.write_str("a minimal prompt is sent: name the file of your own with prompt_path")
+            }
             Notice::UnknownProviderIgnored { id, error } => {
                 write!(f, "ignoring [providers.{id}] in config.toml: {error}")
             }

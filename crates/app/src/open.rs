@@ -27,6 +27,7 @@ use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
     OpenOptions, RequestOptions, RequestPurpose, SessionChoice, SessionStorage, TargetOptions,
 };
+use crate::prompt_settings::PromptSettings;
 use crate::provider_connection::ProviderConnection;
 use crate::secrets::secret_settings;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation, unstored_conversation};
@@ -161,7 +162,8 @@ impl ConversationApp {
             expansions.model_listing(),
             index,
             notices.clone(),
-        );
+        )
+        .with_prompt_settings(PromptSettings::resolve(&options.target, &settings, &**notices)?);
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
         let layout = resolve_layout(&options.target, &settings, conversation.layout.as_deref())?;
         let secrets = secret_settings(&settings, &folder);

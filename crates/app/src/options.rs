@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hardpan_context::{KeepLevel, LifetimeSetting};
+use hardpan_context::{AgentMode, KeepLevel, LifetimeSetting, PromptType};
 use hardpan_models::ThinkingSetting;
 use hardpan_sandbox::SandboxLauncher;
 use jiff::Timestamp;
@@ -29,6 +29,12 @@ pub struct TargetOptions {
     pub layout: Option<String>,
     /// Name of the agent.
     pub agent: Option<String>,
+    /// Whether the model may call tools.
+    pub agent_mode: Option<AgentMode>,
+    /// `inline`: the system prompt to start from.
+    pub prompt_type: Option<PromptType>,
+    /// `inline`: the file of the prompt `custom`, relative to the folder that the process works in.
+    pub prompt_path: Option<PathBuf>,
     /// How much of the conversation requests keep.
     pub keep: Option<KeepLevel>,
     /// For how long the provider is asked to keep what requests cache.

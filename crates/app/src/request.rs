@@ -38,6 +38,7 @@ use crate::open::{
     workspace_scope,
 };
 use crate::options::{ProviderAccess, RequestOptions, RequestPurpose, SessionChoice};
+use crate::prompt_settings::PromptSettings;
 use crate::provider_connection::ProviderConnection;
 use crate::provider_route::ProviderRoute;
 use crate::secrets::{find_secrets, secret_settings};
@@ -153,7 +154,10 @@ pub async fn assemble(
     };
     let sandbox_mode = settings.config.sandbox.unwrap_or_default();
     let git = git_for(&root, settings, find_programs(&root, settings), sandbox_mode, None);
-    let reader = FolderReader::new(scope.clone(), git, settings.clone(), skills, index, notices.clone());
+    let prompt_settings =
+        PromptSettings::resolve(&options.target, settings, &**notices).map_err(OpenError::from)?;
+    let reader = FolderReader::new(scope.clone(), git, settings.clone(), skills, index, notices.clone())
+        .with_prompt_settings(prompt_settings);
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let layout = resolve_layout(&options.target, settings, conversation.layout.as_deref())?;
     let secrets = secret_settings(settings, &options.folder);

@@ -105,6 +105,14 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// A prompt file of the user's; none if there is no such file. Files with keys are no prompts.
+    pub(crate) fn read_prompt(&self, path: &Path) -> Result<Option<String>, SettingsError> {
+        let secrets = self.user_folders.config.as_deref().map(folders::secret_files).unwrap_or_default();
+        optional_text(path, FileGuard::new(None, &[], &secrets).open_user_file(path))
+    }
+}
+
 /// A folder of settings.
 enum SettingsLayer<'a> {
     /// The user's config folder.
@@ -211,6 +219,8 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
         list.clear();
     }
     project.secrets = None;
+    // A file of the user's, whatever it holds, would go to the model.
+    project.prompt_path = None;
     // The stricter mode counts (`Config::merged_with`).
     project.network = project.network.take().filter(|network| *network == NetworkSetting::Switch(false));
     project.limits = LimitsConfig::default();

@@ -267,3 +267,25 @@ fn a_snapshot_of_a_conversation_gives_the_body_that_goes_on_with_it() {
         assert_eq!(body, again, "{layout}");
     }
 }
+
+#[test]
+fn with_agent_mode_off_no_tools_are_sent_and_a_conversation_with_calls_goes_on() {
+    for layout in LAYOUTS {
+        let sandbox = project("http://127.0.0.1:1");
+        let simulator = RecordingSimulator::start(&sandbox, SCRIPT);
+        configure(&sandbox, &simulator.url);
+        let how = ["--layout", layout, "--model", "claude-sonnet-5"];
+        run(&sandbox, &[&["-p", "Read the notes", "--yes"], &how[..]].concat());
+        run(&sandbox, &["-p", "And now?", "--continue", "--agent-mode", "off"]);
+        run(&sandbox, &["-p", "And then?", "--continue"]);
+        let bodies = simulator.bodies();
+        let [with, _, without, again] = &bodies[..] else { panic!("{layout}: {} requests", bodies.len()) };
+        let has_tools = |body: &str| body.contains("\"name\":\"read\",\"description\"");
+        let told = |body: &str| body.contains("Use the declared tools");
+        assert!(has_tools(with) && told(with), "{layout}: {with}");
+        assert!(!has_tools(without) && !told(without), "{layout}: {without}");
+        assert!(has_tools(again) && told(again), "{layout}: {again}");
+        // The modelled layout strips calls; others show what the model has done.
+        assert_eq!(without.contains("The ring is slow."), layout != "inline", "{layout}: {without}");
+    }
+}

@@ -418,3 +418,52 @@ fn a_project_brings_agents_once_it_is_trusted() {
     assert_eq!(bodies.len(), 1);
     assert!(system_and_tools(&bodies[0]).0.contains("You keep the house rules."));
 }
+
+#[test]
+fn the_system_prompt_and_the_map_follow_settings_and_flags() {
+    let proxy = RecordingProxy::new();
+    let config = proxy.sandbox.config().join("config.toml");
+    let settings = fs::read_to_string(&config).expect("the settings").replace("map_tokens = 0\n", "");
+    proxy.sandbox.write("config/mine.md", "My own prompt.\n");
+    proxy.sandbox.write("config/keys.toml", format!("anthropic = \"{SECRET}\"\n"));
+    let flagged = proxy.sandbox.write("flagged.md", "A prompt from a flag.\n").display().to_string();
+    for number in 0..3 {
+        proxy.sandbox.write(&format!("work/src/file{number}.rs"), "fn f() {}\n");
+    }
+    let run = |setting: &str, flags: &[&str]| {
+        fs::write(&config, format!("{setting}\n{settings}")).expect("the settings");
+        let ran = proxy.run(&[&["-p", "Hello."], flags].concat(), "");
+        (proxy.sent_bodies().pop().expect("a request"), ran.stderr)
+    };
+    let agent = "You work as an agent";
+    let system = |body: &Value| body["system"][0]["text"].as_str().expect("a system prompt").to_owned();
+    let (general, _) = run("", &[]);
+    assert!(system(&general).contains(agent) && system(&general).contains("# Role"), "{}", system(&general));
+    assert!(general.to_string().contains("Directory structure of the workspace"), "{general}");
+    let (custom, notes) = run("prompt_path = \"mine.md\"\ndirectory_map = false", &[]);
+    assert!(system(&custom).contains(agent) && system(&custom).contains("My own prompt."), "{notes}");
+    assert!(!system(&custom).contains("# Role"), "{}", system(&custom));
+    assert!(!custom.to_string().contains("Directory structure"), "{custom}");
+    let (off, _) = run("prompt_path = \"mine.md\"\nagent_mode = \"off\"", &[]);
+    assert!(system(&off).starts_with("My own prompt."), "{}", system(&off));
+    assert_eq!(off.get("tools"), None);
+    let (flag, _) = run("prompt_path = \"mine.md\"", &["--prompt-path", &flagged]);
+    assert!(system(&flag).contains("A prompt from a flag."), "{}", system(&flag));
+    let (plain, _) = run("prompt_path = \"mine.md\"", &["--prompt-type", "agent"]);
+    assert!(system(&plain).starts_with(agent) && !system(&plain).contains("My own prompt."));
+    assert_eq!(system(&plain).matches(agent).count(), 1);
+    // What cannot be found, and what holds keys, is replaced by a minimal prompt, and that is said.
+    let (missing, notes) = run("prompt_path = \"nowhere.md\"", &[]);
+    assert!(system(&missing).contains("You are a coding assistant."), "{}", system(&missing));
+    assert!(notes.contains("nowhere.md: there is no prompt here, so a minimal one is sent"), "{notes}");
+    let before = proxy.sent_bodies().len();
+    fs::write(&config, format!("prompt_path = \"keys.toml\"\n{settings}")).expect("the settings");
+    let refused = proxy.run(&["-p", "Hello."], "");
+    assert!(refused.code != Some(0) && refused.stderr.contains("keys.toml"), "{}", refused.stderr);
+    assert_eq!(proxy.sent_bodies().len(), before);
+    // In the layout with a map, it can be switched off as a whole.
+    let tiers = |setting: &str| run(setting, &["--layout", "tiers"]).0.to_string();
+    assert!(tiers("").contains("# File Tree (3 files)"));
+    let without = tiers("use_repo_map = false");
+    assert!(!without.contains("# File Tree") && !without.contains("# Repository Structure"), "{without}");
+}

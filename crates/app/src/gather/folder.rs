@@ -24,6 +24,7 @@ use super::folder_watch::FolderWatch;
 use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading};
 use crate::git_panels::GitReader;
 use crate::notice::{Notice, NoticeSink};
+use crate::prompt_settings::PromptSettings;
 use crate::settings::Settings;
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 
@@ -43,6 +44,7 @@ pub struct FolderReader {
     git: Arc<Git>,
     settings: Arc<Settings>,
     skills: Vec<Skill>,
+    prompt_settings: PromptSettings,
     index: Arc<LiveIndex>,
     notices: Arc<dyn NoticeSink>,
     watch: Arc<FolderWatch>,
@@ -83,6 +85,7 @@ impl FolderReader {
             git,
             settings,
             skills,
+            prompt_settings: PromptSettings::default(),
             index,
             notices,
             watch,
@@ -90,6 +93,11 @@ impl FolderReader {
             has_observed: AtomicBool::new(false),
             has_told_index: AtomicBool::new(false),
         }
+    }
+
+    /// The same, whose snapshots have these settings.
+    pub fn with_prompt_settings(self, prompt_settings: PromptSettings) -> Self {
+        FolderReader { prompt_settings, ..self }
     }
 
     /// Forgets what changed since it was read; what did not is not read again. Without a watch all
@@ -130,6 +138,7 @@ impl FolderReader {
         let mut file = snapshot_of_folder(&self.scope, &self.settings, now);
         self.add_git_status(&mut file);
         file.system.skills.clone_from(&self.skills);
+        self.prompt_settings.apply(&mut file);
         file
     }
 

@@ -1,10 +1,11 @@
 //! [`Config`]: what `config.toml` can say.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
-use hardpan_context::{DetachLimits, KeepLevel, LifetimeSetting};
+use hardpan_context::{AgentMode, DetachLimits, KeepLevel, LifetimeSetting, PromptType};
 use hardpan_panels::SpineLimits;
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
@@ -34,6 +35,16 @@ pub struct Config {
     pub append_system_prompt: Option<String>,
     /// Whether the model edits files with edit blocks in its answer.
     pub edit_blocks: Option<bool>,
+    /// Whether the model may call tools: `on` or `off`. Default: `on`.
+    pub agent_mode: Option<AgentMode>,
+    /// `inline`: the system prompt to start from: `general`, `agent` or `custom`.
+    pub prompt_type: Option<PromptType>,
+    /// `inline`: the file of the prompt `custom`, relative to the config folder.
+    pub prompt_path: Option<PathBuf>,
+    /// `tiers`: whether the symbol map and the list of files are sent. Default: true.
+    pub use_repo_map: Option<bool>,
+    /// `inline`: whether the directory map is sent. Default: true.
+    pub directory_map: Option<bool>,
     /// Token limit of the symbol map in a prompt; 0 leaves the map out.
     pub map_tokens: Option<usize>,
     /// Folders outside of the workspace that the agent may read.
@@ -357,6 +368,11 @@ impl Config {
             secrets: above.secrets.or(below.secrets),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),
+            agent_mode: above.agent_mode.or(below.agent_mode),
+            prompt_type: above.prompt_type.or(below.prompt_type),
+            prompt_path: above.prompt_path.or(below.prompt_path),
+            use_repo_map: above.use_repo_map.or(below.use_repo_map),
+            directory_map: above.directory_map.or(below.directory_map),
             message_tool: above.message_tool.or(below.message_tool),
             detach: above.detach.or(below.detach),
             web_search: above.web_search.or(below.web_search),

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::{ForeignSessions, RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
-use hardpan_context::{KeepLevel, LifetimeSetting};
+use hardpan_context::{AgentMode, KeepLevel, LifetimeSetting, PromptType};
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 
 use crate::chat::commands;
 use crate::command_setup::working_folder;
@@ -101,6 +102,16 @@ pub struct TargetArgs {
     /// [default: the conversation's, else default]
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Whether the model may call tools: on or off [default: on]
+    #[arg(long, value_name = "MODE", value_parser = parse_word::<AgentMode>)]
+    pub agent_mode: Option<AgentMode>,
+    /// In the inline layout: the system prompt to start from: general, agent or custom [default:
+    /// general]
+    #[arg(long, value_name = "TYPE", value_parser = parse_word::<PromptType>)]
+    pub prompt_type: Option<PromptType>,
+    /// In the inline layout: the file of the prompt `custom`
+    #[arg(long, value_name = "FILE")]
+    pub prompt_path: Option<PathBuf>,
     /// How much of the conversation requests keep: all, history, current or lean; the model can
     /// recall what is left out [default: current]
     #[arg(long, value_name = "LEVEL")]
@@ -141,10 +152,18 @@ impl TargetArgs {
             thinking: self.thinking,
             layout: self.layout.clone(),
             agent: self.agent.clone(),
+            agent_mode: self.agent_mode,
+            prompt_type: self.prompt_type,
+            prompt_path: self.prompt_path.clone(),
             keep: self.keep,
             cache_lifetime: self.cache_lifetime,
         }
     }
+}
+
+/// A word as `config.toml` has it.
+fn parse_word<T: DeserializeOwned>(word: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_value(word.into())
 }
 
 fn parse_time(text: &str) -> Result<Timestamp> {
