@@ -69,6 +69,17 @@ fn the_time_of_the_request_can_be_given() {
 }
 
 #[test]
+fn the_printed_system_prompt_is_the_one_that_is_sent() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/AGENTS.md", "Be brief.\n");
+    for layout in LAYOUTS {
+        let body = sandbox.json(&["request", "Hi", "--layout", layout, "--json"]);
+        let printed = sandbox.text(&["prompt", "--layout", layout]);
+        assert_eq!(body["system"][0]["text"].as_str(), printed.strip_suffix('\n'), "{layout}");
+    }
+}
+
+#[test]
 fn files_become_panels_from_ten_on() {
     let sandbox = Sandbox::new();
     sandbox.write("work/src/b.rs", "fn b() {}\n");

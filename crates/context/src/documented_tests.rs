@@ -111,6 +111,15 @@ fn the_default_prompt_has_every_documented_section() {
     assert_eq!(with(true, LayoutName::Tiers), all);
     // What is not in use costs nothing.
     assert_eq!(with(false, LayoutName::Strata), ["Role", "Workflow", "Failure recovery", "Context trust"]);
+    // The reminder is for prompts that do not explain edit blocks themselves.
+    let reminder = PromptTexts::builtin().unwrap().reminder;
+    let reminds = |edit_blocks: bool, agent: Value| {
+        let json = json!({"system": {"edit_blocks": edit_blocks, "agent": agent}, "prompt": "now"});
+        system_text(json, LayoutName::Strata).contains(reminder.trim_end())
+    };
+    let own = || json!("You are terse.");
+    let cases = [(false, Value::Null), (true, Value::Null), (false, own()), (true, own())];
+    assert_eq!(cases.map(|(edit_blocks, agent)| reminds(edit_blocks, agent)), [false, false, false, true]);
 }
 
 #[test]
@@ -284,4 +293,21 @@ fn schemas_for_inline_require_every_property_and_are_not_strict() {
     let strata = assemble_for_claude(&made, LayoutName::Strata).prompt;
     let sent = strata.tools.iter().find(|block| &*block.tool.name == "edit").unwrap();
     assert_eq!(sent.tool.parameters.value()["required"], json!(["path"]));
+}
+
+#[test]
+fn a_newer_message_brings_the_context_of_inline_again() {
+    let sent = |newer: Option<Value>| {
+        let mut messages = vec![user("m1", "go"), calls("m2", &[("a", "read")]), result("m3", "a", "A")];
+        messages.extend(newer);
+        let files = [json!({"path": "a.py", "content": "text"})];
+        let json = json!({"messages": messages, "files": files, "tools": [tool("read")]});
+        lines(&assemble_for_claude(&snapshot(json), LayoutName::Inline).prompt)
+    };
+    let context =
+        |lines: &[String]| lines.iter().position(|line| line.starts_with("user: Context from a.py:"));
+    assert_eq!(context(&sent(None)), None, "the model goes on after its tools");
+    let steered = sent(Some(user("m4", "stop that")));
+    let at = context(&steered).unwrap();
+    assert!(steered[at + 1].starts_with("user: stop that"), "{steered:#?}");
 }

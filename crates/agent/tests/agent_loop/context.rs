@@ -171,7 +171,24 @@ async fn every_kind_of_message_is_converted_by_the_table() {
         }
         drop(log);
         let test_agent = test_agent.with_conversation(Conversation::resume(&path, None).unwrap());
+        // Handlers see all of them, as they are before that.
+        let notes = NoteLog::default();
+        let seen = notes.clone();
+        test_agent.agent.events().subscribe::<ContextEvent, _>("kinds", move |event, _| {
+            let roles = event.messages.iter().map(|message| serde_json::json!(message)["role"].clone());
+            seen.add(
+                roles.map(|role| role.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" "),
+            );
+            async { Ok(None) }
+        });
         assert_eq!(test_agent.prompt("Well?").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(
+            notes.all(),
+            [
+                "branch_summary compaction_summary user custom bash_execution bash_execution bash_execution user"
+            ]
+        );
+        test_agent.agent.events().unsubscribe("kinds");
         let ours = [
             "user: The conversation came back from a branch that is summarised here:\n\n<summary>\nIt was a dead end.\n</summary>",
             "user: The conversation before this point was compacted into this summary:\n\n<summary>\nMuch was said.\n</summary>",

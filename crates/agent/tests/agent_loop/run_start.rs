@@ -1,8 +1,8 @@
 use hardpan_agent::events::{BeforeAgentStart, BeforeAgentStartReply, HandlerFailed};
-use hardpan_agent::{CustomMessage, HandlerError, InputOutcome, RunEnd};
+use hardpan_agent::{CustomMessage, HandlerError, Input, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
-use hardpan_test_support::{NoteLog, TestAgent, TestClock, handler_failed, system_prompt};
+use hardpan_test_support::{NoteLog, TestAgent, TestClock, handler_failed, input, pixel, system_prompt};
 
 const READ: &str = "
 turns:
@@ -200,10 +200,12 @@ async fn the_handler_sees_the_expanded_prompt() {
     let notes = NoteLog::default();
     let seen = notes.clone();
     on_start(&test_agent, "a", move |event| {
-        seen.add(event.prompt);
+        seen.add(format!("{} {}", event.prompt, event.images.len()));
         Ok(BeforeAgentStartReply::default())
     });
     assert_eq!(test_agent.prompt("/fix it").await, InputOutcome::Ran(RunEnd::Done));
-    assert_eq!(notes.all(), ["Fix it."]);
+    let with_image = Input { images: vec![pixel()], ..input("/fix this") };
+    assert_eq!(test_agent.agent.prompt(with_image).await.unwrap(), InputOutcome::Ran(RunEnd::Done));
+    assert_eq!(notes.all(), ["Fix it. 0", "Fix this. 1"]);
     test_agent.assert_continues().await;
 }

@@ -399,3 +399,22 @@ async fn another_conversation_has_its_own_switches_and_a_new_one_takes_them_as_t
     agent.switch_session(back, SessionSwitchKind::Other).await;
     assert_eq!(off(), ["slow"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_handler_does_to_its_copy_of_a_call_changes_nothing() {
+    let test_agent = TestAgent::builder().script(PAINT).start().await;
+    for owner in ["a", "b"] {
+        test_agent.agent.events().subscribe::<ToolCallEvent, _>(owner, move |mut call, _| {
+            let input = call.input.to_string();
+            call.input = json!({"colour": "red"});
+            async move {
+                assert_eq!(input, r#"{"colour":"blue"}"#);
+                Ok(ToolCallReply::Allow)
+            }
+        });
+    }
+    assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
+    let started = test_agent.events_of::<ToolExecutionStart>();
+    assert_eq!(json!(started[0])["args"], json!({"colour": "blue"}));
+    assert!(test_agent.transcript_lines()[2].contains("blue"), "{:?}", test_agent.transcript_lines());
+}
