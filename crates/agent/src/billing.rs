@@ -51,6 +51,7 @@ impl Agent {
             began,
             ended,
             day: &day,
+            is_simulated: self.inner.setup.client_factory.is_simulated(),
         };
         let (_stored, loss) = lock(&self.inner.conversation).bill_request(&billed);
         loss

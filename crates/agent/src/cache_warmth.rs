@@ -100,6 +100,8 @@ impl Agent {
         let times = RequestTimes { sent: started, began: self.now() };
         let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);
         drop(self.record_bill("ping", &selection, sent, None, &answer, times));
-        Ok(usage.map(|usage| Spending::from_usage(&usage.tokens, &last_request.target)).unwrap_or_default())
+        let spending = usage.map(|usage| Spending::from_usage(&usage.tokens, &last_request.target));
+        let is_simulated = self.inner.setup.client_factory.is_simulated();
+        Ok(spending.unwrap_or_default().simulated_if(is_simulated))
     }
 }

@@ -416,5 +416,9 @@ enum BilledEntries {
 }
 
 fn request_spending(request: &RequestRecord) -> Spending {
-    Spending { tokens: request.usage, dollars: request.dollars }
+    Spending {
+        tokens: request.usage,
+        dollars: request.dollars,
+        would_cost: request.would_cost.unwrap_or_default(),
+    }
 }

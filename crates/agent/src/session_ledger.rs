@@ -82,6 +82,8 @@ pub struct RequestBill<'a> {
     pub ended: Timestamp,
     /// The user's local date, such as `2026-08-14`.
     pub day: &'a str,
+    /// Whether a simulator answered, so that nothing was paid.
+    pub is_simulated: bool,
 }
 
 /// What was paid in a conversation, and the cache monitor that its next request is compared with.
@@ -140,7 +142,10 @@ impl SessionLedger {
             continuity: self.start,
         };
         let charge = self.ledger.charge(&answered);
-        self.unsaved.add(&charge);
+        // Costs by key are those that were paid.
+        if !bill.is_simulated {
+            self.unsaved.add(&charge);
+        }
         let verdict = match bill.base {
             CacheBase::Conversation => self.monitor.examine(&answered),
             // To the monitor, a commit message is a prompt of its own.
@@ -279,7 +284,8 @@ fn request_record(bill: &RequestBill<'_>, charge: &Charge, extra: Map<String, Va
         prefix: bill.target.model.binding.is_bound().then(|| prefix_hash(bill.prompt)),
         answer: Some(bill.answer_id).filter(|id| !id.is_empty()).map(Into::into),
         usage: charge.tokens,
-        dollars: charge.dollars,
+        dollars: if bill.is_simulated { 0.0 } else { charge.dollars },
+        would_cost: bill.is_simulated.then_some(charge.dollars),
         factor: Some(bill.target.factor.value()),
         started: bill.sent,
         first_token_ms: since(bill.began),

@@ -211,6 +211,11 @@ pub trait ClientFactory: Send + Sync {
     /// by it.
     fn client(&self, target: &Target, session: &str) -> Result<Client, ClientFactoryError>;
 
+    /// Whether a simulator answers, so that nothing is paid.
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
     /// Called with the usage of each answered request, to improve token estimates, for example.
     fn record_usage(
         &self,

@@ -16,12 +16,23 @@ pub struct Spending {
     pub tokens: TokenUsage,
     /// Price of all of them in dollars, at the prices of their time.
     pub dollars: f64,
+    /// What the answers of a simulator would have cost; nobody paid that.
+    pub would_cost: f64,
 }
 
 impl Spending {
     /// The spending of one answer at the target's prices.
     pub fn from_usage(usage: &TokenUsage, target: &Target) -> Self {
-        Spending { tokens: *usage, dollars: usage_dollars(usage, target) }
+        Spending { tokens: *usage, dollars: usage_dollars(usage, target), would_cost: 0.0 }
+    }
+
+    /// The same tokens, if a simulator answered: nothing is paid.
+    pub fn simulated_if(self, is_simulated: bool) -> Self {
+        if is_simulated {
+            Spending { dollars: 0.0, would_cost: self.dollars + self.would_cost, ..self }
+        } else {
+            self
+        }
     }
 }
 
@@ -29,6 +40,7 @@ impl std::ops::AddAssign for Spending {
     fn add_assign(&mut self, other: Spending) {
         self.tokens += other.tokens;
         self.dollars += other.dollars;
+        self.would_cost += other.would_cost;
     }
 }
 
@@ -47,16 +59,20 @@ struct SpendingJson {
     output: u64,
     /// Price of all of them in dollars, at the prices of their time.
     dollars: f64,
+    /// What the answers of a simulator would have cost in dollars; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would_cost: Option<f64>,
 }
 
 impl From<Spending> for SpendingJson {
-    fn from(Spending { tokens, dollars }: Spending) -> Self {
+    fn from(Spending { tokens, dollars, would_cost }: Spending) -> Self {
         SpendingJson {
             input: tokens.input,
             read: tokens.cache_read,
             written: tokens.cache_written(),
             output: tokens.output,
             dollars,
+            would_cost: Some(would_cost).filter(|would_cost| *would_cost > 0.0),
         }
     }
 }

@@ -76,7 +76,10 @@ impl Agent {
         let PlannedRequest { assembled, snapshot, .. } = planned;
         let assembled = replanned.unwrap_or(assembled);
         let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
-        let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
+        let is_simulated = self.inner.setup.client_factory.is_simulated();
+        let spending = usage
+            .as_ref()
+            .map(|usage| Spending::from_usage(usage, &selection.target).simulated_if(is_simulated));
         let target = selection.target.clone();
         if let Some(usage) = &usage {
             self.inner.setup.client_factory.record_usage(&target, &assembled, &render_cache, usage);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::{
-    Agent, Conversation, Input, InputSource, PreviewError, RequestPreview, SessionSwitchKind,
+    Agent, ClientFactory, Conversation, Input, InputSource, PreviewError, RequestPreview, SessionSwitchKind,
 };
 use hardpan_prompt::Image;
 use hardpan_session::SessionStore;

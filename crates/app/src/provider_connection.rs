@@ -50,11 +50,6 @@ impl ProviderConnection {
         }
     }
 
-    /// Whether the last client's requests go to the simulator.
-    pub(crate) fn is_simulated(&self) -> bool {
-        self.simulated.load(Ordering::Relaxed)
-    }
-
     /// Stores what answers taught, for the next process.
     pub(crate) fn save_learned(&self) {
         let factor = self.factor.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -105,6 +100,10 @@ impl ClientFactory for ProviderConnection {
         let client = Client::new(route.transport, route.endpoint, retry_policy, self.learned.clone());
         self.send_notices(route_notice, &client, target);
         Ok(client)
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.simulated.load(Ordering::Relaxed)
     }
 
     fn record_usage(

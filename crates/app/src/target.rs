@@ -100,6 +100,9 @@ pub fn resolve_target(
     if let Some(id) = &provider {
         settings.catalogue.provider(id)?;
     }
+    if model.is_none() && provider.is_none() {
+        provider = provider_with_key(settings); // `target_notices` says so
+    }
     let model = match (model, &provider) {
         (Some(model), _) => model,
         (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => {
@@ -121,16 +124,31 @@ pub fn resolve_target(
     Ok(target)
 }
 
+/// Where several providers have a key and nothing says which one to use, the first of these; then the
+/// others in the order of their names.
+const PREFERRED_PROVIDERS: [&str; 5] =
+    [hardpan_models::DEFAULT_PROVIDER, "openai", "gemini", "openrouter", "xai"];
+
+/// The provider to use if nothing names one: one with a key, if there is any.
+fn provider_with_key(settings: &Settings) -> Option<String> {
+    let preference = |id: &str| PREFERRED_PROVIDERS.iter().position(|preferred| *preferred == id);
+    let ids = providers_with_key(settings);
+    ids.into_iter().min_by_key(|id| preference(id).unwrap_or(PREFERRED_PROVIDERS.len()))
+}
+
+/// The providers that the user has a key for.
+fn providers_with_key(settings: &Settings) -> Vec<String> {
+    let has_key = |id: &str, profile| settings.key(id, profile).is_ok_and(|key| key.is_some());
+    let with_key = settings.catalogue.providers().filter(|it| has_key(&it.id, &it.profile));
+    with_key.map(|it| it.id.clone()).collect()
+}
+
 /// The provider of a model whose name does not tell it: the one of the settings, else the only one
 /// with a key, else the default.
 fn fallback_provider(settings: &Settings) -> String {
     let catalogue = &settings.catalogue;
     let of_model = |model: &String| Some(catalogue.model(None, model).ok()?.provider);
-    let with_key = || {
-        let has_key = |id: &str, profile| settings.key(id, profile).is_ok_and(|key| key.is_some());
-        let mut with_key = catalogue.providers().filter(|it| has_key(&it.id, &it.profile));
-        with_key.next().filter(|_| with_key.next().is_none()).map(|only| only.id.clone())
-    };
+    let with_key = || <[String; 1]>::try_from(providers_with_key(settings)).ok().map(|[only]| only);
     let named = settings.config.provider.clone().or_else(|| of_model(settings.config.model.as_ref()?));
     named.or_else(with_key).unwrap_or_else(|| hardpan_models::DEFAULT_PROVIDER.to_owned())
 }

@@ -13,6 +13,7 @@ use hardpan_prompt::ItemKind;
 use hardpan_session::{SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
+use crate::chat::commands::pluralize;
 use crate::command_setup::{data_folder, working_folder};
 use crate::output::{self, Align, Table, dollars, safe, thousands};
 use crate::views::width;
@@ -96,6 +97,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     if summary.ledger.total.requests == 0 {
         let place = if args.all { "" } else { " here" };
         note!("no costs{place} yet: ask a model something with hardpan -p \"…\"");
+        simulated_remark(&summary).iter().for_each(|remark| note!("{remark}"));
         return Ok(());
     }
     output::print(table(&summary.ledger.total, by, &rows).render(width()))?;
@@ -193,8 +195,19 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
             summary.estimated
         ));
     }
+    remarks.extend(simulated_remark(summary));
     remarks.extend(summary.unreadable.iter().map(|problem| safe(problem)));
     remarks
+}
+
+/// That requests are left out, because nobody paid for them.
+fn simulated_remark(summary: &CostSummary) -> Option<String> {
+    let (requests, would_cost) = summary.simulated;
+    (requests > 0).then(|| {
+        let answers = pluralize(usize::try_from(requests).unwrap_or(usize::MAX), "answer");
+        let price = dollars(would_cost);
+        format!("left out: {answers} of the simulator, which cost nothing; a model's would have cost {price}")
+    })
 }
 
 fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {

@@ -13,7 +13,7 @@ use hardpan_economy::Verdict;
 use hardpan_prompt::ItemKind;
 use serde_json::{Value, json};
 
-use crate::output::{Align, Table, dollars, safe, thousands};
+use crate::output::{Align, Table, paid_or_simulated, safe, thousands};
 use crate::views::{fold_line, lifetime_line};
 use bars::{Frame, bar, frame, padded};
 use blocks::{Region, regions};
@@ -166,14 +166,15 @@ impl Hud<'_> {
 
     /// The cells of [`SPENDING_COLUMNS`].
     fn figures(&self, spent: Option<Spending>) -> [String; 5] {
-        let Some(Spending { tokens, dollars: paid }) = spent else {
+        let Some(Spending { tokens, dollars: paid, would_cost }) = spent else {
             return SPENDING_COLUMNS.map(|_| "-".to_owned());
         };
         let [input, read, written, output] =
             [tokens.input, tokens.cache_read, tokens.cache_written(), tokens.output]
                 .map(|n| thousands(count(n)));
         let is_unknown = !self.breakdown.price.known && paid == 0.0;
-        [input, read, written, output, if is_unknown { "-".to_owned() } else { dollars(paid) }]
+        let price = if is_unknown { "-".to_owned() } else { paid_or_simulated(paid, would_cost) };
+        [input, read, written, output, price]
     }
 
     /// The regions of the request in order, in a frame: tokens, cache hits and contents.

@@ -117,6 +117,15 @@ pub fn dollars(amount: f64) -> String {
     if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
 }
 
+/// What was paid, and what the answers of a simulator would have cost, if there are any.
+pub fn paid_or_simulated(paid: f64, would_cost: f64) -> String {
+    match (paid, would_cost) {
+        (_, 0.0) => dollars(paid),
+        (0.0, would_cost) => format!("$0 (would be {})", dollars(would_cost)),
+        (paid, would_cost) => format!("{} (and simulated {})", dollars(paid), dollars(would_cost)),
+    }
+}
+
 /// The error as a person reads it: its text, and every cause that the text does not tell already.
 pub fn error_text(error: &anyhow::Error) -> String {
     hardpan_app::error_text(error.as_ref())

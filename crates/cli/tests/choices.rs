@@ -148,3 +148,22 @@ fn what_is_shown_is_what_the_agent_sends() {
         assert!(!plain.contains("\"bash\""), "{layout}");
     }
 }
+
+#[test]
+fn the_key_that_is_there_is_used() {
+    let sandbox = Sandbox::new();
+    let model = |keys: &[&str]| {
+        let mut command = sandbox.command(&["context", "--json"]);
+        keys.iter().for_each(|name| drop(command.env(name, "a-key")));
+        let output = command.output().unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        shown["model"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(model(&[]), "claude-sonnet-5-5");
+    assert_eq!(model(&["OPENAI_API_KEY"]), "gpt-6.1-sol");
+    assert_eq!(model(&["GEMINI_API_KEY"]), "gemini-3.8-flash");
+    assert_eq!(model(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]), "claude-sonnet-5-5");
+    assert_eq!(model(&["GEMINI_API_KEY", "OPENAI_API_KEY"]), "gpt-6.1-sol");
+    sandbox.write("config/config.toml", "model = \"opus\"\n");
+    assert_eq!(model(&["OPENAI_API_KEY"]), "claude-opus-5-5", "a choice of the person stands");
+}

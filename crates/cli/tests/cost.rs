@@ -5,6 +5,7 @@
 mod support;
 
 use hardpan_session::{Session, SessionStore};
+use hardpan_test_support::SimulatorServer;
 use serde_json::Value;
 use support::{LAYOUTS, Sandbox};
 
@@ -55,7 +56,8 @@ fn where_nothing_was_paid_it_says_so() {
 
 #[test]
 fn whatever_it_is_added_up_by_the_sum_is_the_same() {
-    let sandbox = Sandbox::new();
+    let (sandbox, server) = (Sandbox::new(), SimulatorServer::offline_assistant());
+    sandbox.use_provider(&server);
     sandbox.write("work/src/main.rs", "fn main() {\n    greet();\n}\n\nfn greet() {}\n");
     for layout in LAYOUTS {
         ask(&sandbox, &["Where is greet called?", "--layout", layout]);
@@ -81,7 +83,8 @@ fn whatever_it_is_added_up_by_the_sum_is_the_same() {
 
 #[test]
 fn what_a_fork_took_along_is_counted_once() {
-    let sandbox = Sandbox::new();
+    let (sandbox, server) = (Sandbox::new(), SimulatorServer::offline_assistant());
+    sandbox.use_provider(&server);
     ask(&sandbox, &["Where is main?"]);
     let first = sessions(&sandbox)[0].header.id.to_string();
     let before = sandbox.json(&["cost", "--json"])["total"]["requests"].as_u64().unwrap();
@@ -99,7 +102,8 @@ fn what_a_fork_took_along_is_counted_once() {
 
 #[test]
 fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
-    let sandbox = Sandbox::new();
+    let (sandbox, server) = (Sandbox::new(), SimulatorServer::offline_assistant());
+    sandbox.use_provider(&server);
     // Long enough to be cached.
     let text: String = (0..800).map(|line| format!("pub fn number_{line}() {{}}\n")).collect();
     sandbox.write("work/src/lib.rs", &text);
@@ -107,7 +111,9 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     assert!(!quiet.contains("paid again"), "{quiet}");
     let none = sandbox.run(&["why"]);
     assert!(none.stderr.starts_with("no losses in the "), "{}", none.stderr);
-    // The simulator within the process is another one each time, and so is its cache.
+    // Another server, another cache.
+    let other = SimulatorServer::offline_assistant();
+    sandbox.use_provider(&other);
     let told = ask(&sandbox, &["And number_8?", "--continue"]);
     let sentence =
         told.lines().find(|line| line.contains("were paid again: the session was resumed")).unwrap();
@@ -119,4 +125,25 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     assert!(text.contains("tokens were in the cache, 0 were read from it"), "{text}");
     let cost = sandbox.run(&["cost"]);
     assert!(cost.stderr.contains("paid again for cached content: ") && cost.stderr.contains("resumed 1×"));
+}
+
+#[test]
+fn nobody_is_said_to_have_paid_for_the_simulator() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/retry.py", "def retry(n):\n    return n\n");
+    let data = sandbox.work().join("../data");
+    let run = |args: &[&str]| {
+        let output = sandbox.command(args).env("HARDPAN_DATA_DIR", &data).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (_, hud) = run(&["-p", "where is retry defined?", "--hud"]);
+    assert!(hud.contains("$0 (would be $0.0"), "{hud}");
+    let (table, said) = run(&["cost"]);
+    assert_eq!(table, "");
+    assert!(said.contains("no costs here yet"), "{said}");
+    assert!(said.contains("which cost nothing; a model's would have cost $0.0"), "{said}");
+    let (json, _) = run(&["cost", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["total"]["dollars"], 0.0, "{json}");
 }

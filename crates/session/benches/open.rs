@@ -87,6 +87,7 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
         prefix: None,
         usage: TokenUsage { input: 1200, cache_read: 88_000, output: 420, ..TokenUsage::default() },
         dollars: 0.0363,
+        would_cost: None,
         factor: Some(1.14),
         started: now.unwrap_or_default(),
         first_token_ms: Some(812),

@@ -29,8 +29,11 @@ pub struct RequestRecord {
     pub prefix: Option<Hash>,
     /// Tokens as the provider reported them.
     pub usage: TokenUsage,
-    /// Cost in US dollars.
+    /// What was paid, in US dollars.
     pub dollars: f64,
+    /// What it would have cost, in US dollars, if a simulator answered and nothing was paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_cost: Option<f64>,
     /// Tokens of the model per token of our counter, as estimated at the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,

@@ -26,6 +26,11 @@ impl SimulatorServer {
         SimulatorServer::with_engine(scripted_engine(script, ""))
     }
 
+    /// Starts a server whose answers are those of the offline assistant.
+    pub fn offline_assistant() -> Self {
+        SimulatorServer::with_engine(Engine::new(EngineSettings::default()))
+    }
+
     /// Starts a server with this engine.
     pub fn with_engine(engine: Engine) -> Self {
         let runtime = Runtime::new().expect("a runtime");

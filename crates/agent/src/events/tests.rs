@@ -51,7 +51,7 @@ fn run_end() -> AgentEnd {
         stop: RunEnd::Looping { tool: "bash".into() },
         token_usage: UsageReport {
             last_request: None,
-            session: Spending { tokens, dollars: 0.5 },
+            session: Spending { tokens, dollars: 0.5, would_cost: 0.0 },
             requests: 7,
             breakdown: None,
         },

@@ -324,6 +324,7 @@ impl MessageWriter {
                 began: began.unwrap_or(sent),
                 ended: now(),
                 day: &session_ledger::day_of(sent, &TimeZone::system()),
+                is_simulated: false, // without a key nothing is sent
             }));
         }
         if let Some(error) = answer.error {

@@ -112,6 +112,8 @@ impl HardpanReader {
                 self.thinking = Some(level.clone());
                 parent
             }
+            // A simulator answered: nothing was paid, so there is nothing to audit.
+            Record::Request(request) if request.would_cost.is_some() => parent,
             Record::Request(request) => {
                 let (thinking, items) = (self.thinking.clone(), self.told_items());
                 self.requests.push((number, parent, thinking, items, request.clone()));

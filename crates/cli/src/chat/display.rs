@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::screen;
 use crate::event_reader::EventReader;
 use crate::hud::{Hud, wrap::wrap};
-use crate::output::{self, OutputError, OutputFormat, cut, dollars, safe, safe_lines, thousands};
+use crate::output::{self, OutputError, OutputFormat, cut, paid_or_simulated, safe, safe_lines, thousands};
 use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.
@@ -273,8 +273,11 @@ pub fn status_line(agent: &Agent) -> Option<String> {
     );
     let last = usage.last_request.unwrap_or_default();
     // No figure for what costs nothing or has no known price.
-    let figure = |amount: f64| Some(amount).filter(|amount| *amount > 0.0).map(dollars);
-    let paid = match (figure(last.dollars), figure(usage.session.dollars)) {
+    let figure = |spent: &Spending| {
+        let is_known = spent.dollars > 0.0 || spent.would_cost > 0.0;
+        is_known.then(|| paid_or_simulated(spent.dollars, spent.would_cost))
+    };
+    let paid = match (figure(&last), figure(&usage.session)) {
         (_, None) => String::new(),
         (None, Some(session)) => format!(" · session {session}"),
         (Some(last), Some(session)) => format!(" · {last} (session {session})"),

@@ -20,6 +20,8 @@ pub struct CostSummary {
     pub projects: BTreeMap<String, Totals>,
     /// How many requests had no reported usage and are estimates.
     pub estimated: u64,
+    /// How many requests a simulator answered, and what they would have cost: they are left out.
+    pub simulated: (u64, f64),
     /// One message for each session file that could not be read.
     pub unreadable: Vec<String>,
 }
@@ -40,7 +42,16 @@ impl CostSummary {
     }
 
     fn add(&mut self, summary: &SessionSummary, entries: &[Entry]) {
-        let ledger = session_ledger::ledger_from_entries(entries);
+        let would_cost = |entry: &Entry| match &entry.record {
+            Record::Request(request) => request.would_cost,
+            _ => None,
+        };
+        for dollars in entries.iter().filter_map(would_cost) {
+            self.simulated.0 += 1;
+            self.simulated.1 += dollars;
+        }
+        let ledger =
+            session_ledger::ledger_from_entries(entries.iter().filter(|entry| would_cost(entry).is_none()));
         if ledger.total.requests == 0 {
             return;
         }
@@ -52,7 +63,9 @@ impl CostSummary {
         *project = merged.total;
         self.ledger.merge(&ledger);
         let is_estimated = |entry: &&Entry| match &entry.record {
-            Record::Request(request) => session_ledger::charge_of(request).estimated,
+            Record::Request(request) => {
+                request.would_cost.is_none() && session_ledger::charge_of(request).estimated
+            }
             _ => false,
         };
         self.estimated += entries.iter().filter(is_estimated).count() as u64;

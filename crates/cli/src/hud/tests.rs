@@ -164,7 +164,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 /// Tokens as input, read, written, output; and dollars.
 fn spending([input, cache_read, cache_write_5m, output]: [u64; 4], dollars: f64) -> Spending {
     let tokens = TokenUsage { input, cache_read, cache_write_5m, output, ..TokenUsage::default() };
-    Spending { tokens, dollars }
+    Spending { tokens, dollars, would_cost: 0.0 }
 }
 
 fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {

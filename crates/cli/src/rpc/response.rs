@@ -274,18 +274,22 @@ pub struct TokenAmounts {
     pub written: u64,
     /// Tokens that the model wrote.
     pub output: u64,
-    /// The cost of all of them, in US dollars.
+    /// What was paid for all of them, in US dollars.
     pub dollars: f64,
+    /// What the answers of a simulator would have cost, in US dollars; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would_cost: Option<f64>,
 }
 
 impl From<Spending> for TokenAmounts {
-    fn from(Spending { tokens, dollars }: Spending) -> Self {
+    fn from(Spending { tokens, dollars, would_cost }: Spending) -> Self {
         TokenAmounts {
             input: tokens.input,
             read: tokens.cache_read,
             written: tokens.cache_written(),
             output: tokens.output,
             dollars,
+            would_cost: Some(would_cost).filter(|would_cost| *would_cost > 0.0),
         }
     }
 }

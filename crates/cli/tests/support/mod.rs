@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hardpan_test_support::prerequisite;
+use hardpan_test_support::{SimulatorServer, prerequisite};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -52,6 +52,16 @@ impl Sandbox {
         fs::create_dir_all(path.parent().expect("it is below the sandbox")).expect("a folder for the file");
         fs::write(&path, content).expect("the file can be written");
         path
+    }
+
+    /// Lets the binary use a server as if it were the provider's own: what it answers is paid for.
+    pub fn use_provider(&self, server: &SimulatorServer) {
+        use std::os::unix::fs::PermissionsExt;
+        let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
+        self.write("config/config.toml", provider);
+        let keys = self.write("config/keys.toml", "anthropic = \"the-key-of-the-test\"\n");
+        fs::set_permissions(keys, fs::Permissions::from_mode(0o600))
+            .expect("the file can be closed to others");
     }
 
     /// The binary, ready to run.

@@ -39,6 +39,7 @@ fn request(id: &str, parent: &str) -> Entry {
         prefix: None,
         usage: hardpan_prompt::TokenUsage::default(),
         dollars: 0.25,
+        would_cost: None,
         factor: None,
         started: Timestamp::UNIX_EPOCH,
         first_token_ms: None,

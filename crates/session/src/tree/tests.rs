@@ -25,6 +25,7 @@ fn request(id: &str, parent: &str, dollars: f64) -> Entry {
         prefix: None,
         usage: TokenUsage { output: 1, ..TokenUsage::default() },
         dollars,
+        would_cost: None,
         factor: None,
         started: Default::default(),
         first_token_ms: None,
