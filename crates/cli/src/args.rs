@@ -260,6 +260,21 @@ pub enum Command {
     /// change how the agent behaves. This command shows them; when they change later, Hardpan
     /// ignores them until you run it again, and it shows what changed.
     Trust(crate::trust::TrustArgs),
+    /// Check keys, settings, folders, git, the sandbox and the terminal, and say what to do
+    Doctor(crate::doctor::DoctorArgs),
+    /// Print a script that completes commands and flags in your shell
+    #[command(after_help = "Examples:
+  hardpan completions bash > ~/.local/share/bash-completion/completions/hardpan
+  hardpan completions zsh > ~/.zfunc/_hardpan
+  hardpan completions fish > ~/.config/fish/completions/hardpan.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, for `man`
+    #[command(after_help = "Example:
+  hardpan man > ~/.local/share/man/man1/hardpan.1")]
+    Man,
     /// Print Hardpan's documentation
     #[command(after_help = "Examples:
   hardpan docs          list the documents

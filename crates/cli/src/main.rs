@@ -17,6 +17,7 @@ mod commit; // `hardpan commit`
 mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
+mod doctor; // `hardpan doctor`
 mod event_reader; // EventReader: how faces read the agent's events
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
 mod log; // `hardpan log`

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use clap::CommandFactory;
 use hardpan_agent::RequestPreview;
 use hardpan_app::gather::read_snapshot_file;
 use hardpan_app::learned_state::LearnedState;
@@ -82,10 +83,36 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust(args)) => crate::trust::trust(args),
+        Some(Command::Doctor(args)) => crate::doctor::doctor(args),
+        Some(Command::Completions { shell }) => Ok(output::print(completions(*shell))?),
+        Some(Command::Man) => Ok(output::print(manual_page()?)?),
         Some(Command::Docs { name, json }) => {
             docs::docs(name.as_deref(), OutputFormat::from_json_flag(*json))
         }
     }
+}
+
+/// The script that completes commands and flags in a shell.
+fn completions(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "hardpan", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// The manual page of the program and of all its commands.
+fn manual_page() -> Result<String> {
+    let mut page = Vec::new();
+    let command = Args::command();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    for subcommand in command.get_subcommands().filter(|it| it.get_name() != "help") {
+        let name = format!("hardpan {}", subcommand.get_name());
+        let man = clap_mangen::Man::new(subcommand.clone().display_name(name.clone()).bin_name(name.clone()));
+        page.extend(format!(".SH \"{}\"\n", name.to_uppercase()).bytes());
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
 /// Builds the request that the flags ask for, and shows notices.

@@ -6,7 +6,7 @@ mod support;
 
 use hardpan_session::{Record, Session, SessionStore};
 use hardpan_test_support::{TestResponse, TestServer};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{CommandOutput, LAYOUTS, Sandbox};
 
 fn ask(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {

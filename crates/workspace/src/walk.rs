@@ -238,7 +238,7 @@ fn is_kernel_view(folder: &std::fs::File) -> bool {
         0xcafe_4a11,
         0x1cd1,
     ];
-    rustix::fs::fstatfs(folder).is_ok_and(|found| KINDS.iter().any(|kind| *kind == found.f_type as u64))
+    rustix::fs::fstatfs(folder).is_ok_and(|found| KINDS.contains(&(found.f_type as u64)))
 }
 
 #[cfg(not(target_os = "linux"))]
