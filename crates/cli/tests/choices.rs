@@ -154,7 +154,7 @@ fn the_key_that_is_there_is_used() {
     let sandbox = Sandbox::new();
     let model = |keys: &[&str]| {
         let mut command = sandbox.command(&["context", "--json"]);
-        keys.iter().for_each(|name| drop(command.env(name, "a-key")));
+        command.envs(keys.iter().map(|name| (name, "a-key")));
         let output = command.output().unwrap();
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
         shown["model"].as_str().unwrap().to_owned()

@@ -53,7 +53,7 @@ impl PendingResponse {
             Ok(data) => (true, data, None),
             Err(error) => (false, None, Some(error.to_string())),
         };
-        write(&OutputMessage::Response(Response { id, command, success, data, error }));
+        write(&OutputMessage::Response(Box::new(Response { id, command, success, data, error })));
     }
 }
 

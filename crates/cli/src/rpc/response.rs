@@ -19,7 +19,7 @@ use super::request::{DeliveryMode, ThinkingLevel, ToolSwitch};
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OutputMessage {
     /// The response to a request: exactly one for each.
-    Response(Response),
+    Response(Box<Response>),
     /// Asks whether a tool call may run. Waits for an `approval_response` with this id.
     ApprovalRequest {
         /// The id of the question, to repeat in the answer.
