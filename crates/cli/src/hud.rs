@@ -2,9 +2,9 @@
 //! came from the cache.
 
 mod bars; // bars for shares, and Frame: a box around lines
-mod blocks; // Region: what a part of the request holds, and how much the cache delivered
+pub mod blocks; // Region: what a part of the request holds, and how much the cache delivered
 #[cfg(test)]
-mod tests;
+pub mod tests;
 pub mod wrap; // breaks text into lines of a given width
 
 use hardpan_agent::Spending;

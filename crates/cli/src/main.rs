@@ -14,6 +14,7 @@ mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or an interactive session
 mod command_setup; // the folder, the settings and the notices of a command
 mod commit; // `hardpan commit`
+mod context_layers; // the context view: the prompt as layers, from stable to new
 mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`

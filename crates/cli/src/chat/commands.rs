@@ -1,5 +1,6 @@
 //! The slash commands: [`register_commands`] gives them to the agent.
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +17,7 @@ use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 use super::command_error::SlashCommandError;
 use super::{display, panels, price};
 use crate::output::{Align, Table, cut, safe, thousands};
-use crate::views;
+use crate::{context_layers, views};
 
 /// Each command with its description, in the order of `/help`.
 const COMMANDS: [(&str, &str); 31] = [
@@ -137,7 +138,12 @@ async fn run(
             };
             let folds = breakdown.layout.layout().folds();
             let keep = if folds { format!("keep: {}\n", agent.keep()) } else { String::new() };
-            views::context(&breakdown, &agent.target().provider) + &keep
+            // A person sees the layers; a program gets every item.
+            let view = match std::io::stdout().is_terminal() {
+                true => context_layers::drawing(agent, &breakdown, views::width()),
+                false => views::context(&breakdown, &agent.target().provider),
+            };
+            view + &keep
         }
         "cache" => match agent.cache_warmth() {
             Some(warmth) => display::cache_countdown(&warmth),

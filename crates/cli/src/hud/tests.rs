@@ -82,7 +82,7 @@ fn of_a_small_request(layout: LayoutName) -> Breakdown {
     Breakdown::new(&assembled, &snapshot, &target, &render_cache)
 }
 
-fn strata() -> Breakdown {
+pub fn strata() -> Breakdown {
     let blocks = vec![
         block("tools", true, &[("tool", "tool:read", 400), ("tool", "tool:grep", 600)]),
         block("system", true, &[("system", "rule:agent", 2_900), ("system", "rule:skills", 100)]),
@@ -113,7 +113,7 @@ fn strata() -> Breakdown {
     breakdown(LayoutName::Strata, blocks, 18_000)
 }
 
-fn tiers() -> Breakdown {
+pub fn tiers() -> Breakdown {
     let blocks = vec![
         block(
             "L0",
@@ -162,7 +162,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 
 /// Our counts are 5% below the provider's, as estimates are.
 /// Tokens as input, read, written, output; and dollars.
-fn spending([input, cache_read, cache_write_5m, output]: [u64; 4], dollars: f64) -> Spending {
+pub fn spending([input, cache_read, cache_write_5m, output]: [u64; 4], dollars: f64) -> Spending {
     let tokens = TokenUsage { input, cache_read, cache_write_5m, output, ..TokenUsage::default() };
     Spending { tokens, dollars, would_cost: 0.0 }
 }

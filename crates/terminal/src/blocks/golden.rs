@@ -1,6 +1,6 @@
 //! What tests of blocks share: lines as text, and a block at every size.
 
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 use ratatui::text::Line;
 
 use crate::text::{is_unsafe, line_width};
@@ -36,6 +36,34 @@ pub(crate) fn drawings(draw: impl Fn(usize, usize, &Theme) -> Vec<Line<'static>>
     }
     let ascii = Theme { glyphs: &Glyphs::ASCII, ..Theme::default() };
     out + &format!("── 80×24, ASCII\n{}", drawing(&draw(80, 24, &ascii)))
+}
+
+/// The lines with their styles: `‹cyan bold|text›`.
+pub(crate) fn styled(lines: &[Line<'_>]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        for span in &line.spans {
+            let style = line.style.patch(span.style);
+            let colour = |colour: Option<Color>, kind: &str| {
+                colour.map(|colour| format!("{kind}{colour}").to_lowercase())
+            };
+            let modifiers = style.add_modifier.iter_names().map(|(name, _)| name.to_lowercase());
+            let colours = [colour(style.fg, ""), colour(style.bg, "on ")];
+            let names: Vec<String> = colours.into_iter().flatten().chain(modifiers).collect();
+            match names.is_empty() {
+                true => out.push_str(&span.content),
+                false => out.push_str(&format!("‹{}|{}›", names.join(" "), span.content)),
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The lines with their styles in every palette.
+pub(crate) fn palettes(draw: impl Fn(&Theme) -> Vec<Line<'static>>) -> String {
+    let draw = |palette| format!("── {palette:?}\n{}", styled(&draw(&Theme { palette, ..Theme::default() })));
+    Palette::ALL.map(draw).concat()
 }
 
 /// The parts with everything that a style sets.

@@ -1,5 +1,6 @@
 //! The pickers, the tree, help, and the price before an act: views from plain values.
 
+mod choices;
 mod help;
 mod models;
 mod price;
@@ -13,6 +14,7 @@ use ratatui::text::{Line, Span};
 use crate::text::{escape, width};
 use crate::theme::{Role, Theme};
 
+pub use choices::{Choice, ChoicePicker};
 pub use help::help_lines;
 pub use models::{ModelPicker, ModelPrices, ModelRow, ModelState};
 pub use price::{ActPrice, PriceChoice};

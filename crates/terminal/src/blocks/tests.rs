@@ -159,6 +159,42 @@ fn all_pickers(text: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> 
     views.iter().flat_map(|view| view.fit(20)).chain(price.lines(columns, theme)).collect()
 }
 
+#[test]
+fn styles_in_every_palette() {
+    let markdown = "# Title\n**hard** *soft* `code` ~~gone~~ <https://a.b>\n- item\n\n> quote\n\n```rust\nlet x = \"s\"; // why\n```\n";
+    let diff = FileDiff::new("a.rs", "let a = 1; // one\nlet b = 2;\n", "let a = 10; // one\nlet b = 2;\n");
+    let call = |state| ToolCall {
+        tool: "bash".into(),
+        subject: Subject::Text("make".into()),
+        facts: vec!["exit 1".into()],
+        state,
+    };
+    let failed = CallState::Failed { elapsed: Duration::from_secs(3), output: "error\n".into() };
+    let status = StatusLine {
+        mode: "all".into(),
+        is_dangerous: true,
+        model: "sonnet".into(),
+        layers: vec![
+            (3, CacheState::Read),
+            (2, CacheState::Garbage),
+            (1, CacheState::Written),
+            (2, CacheState::Sent),
+        ],
+        warmth: Some(Warmth::Warm(Duration::from_secs(42))),
+        ..StatusLine::default()
+    };
+    let draw = |theme: &Theme| {
+        let mut lines = render_markdown(markdown, 80, theme);
+        lines.extend(diff.unified(80, theme));
+        lines.extend(call(failed.clone()).lines(80, theme));
+        lines.extend(call(CallState::Done { elapsed: Duration::ZERO }).lines(80, theme));
+        lines.push(status.line(80, theme));
+        lines.extend(context("x").lines(80, theme).fit(24));
+        lines
+    };
+    insta::assert_snapshot!("styles", golden::palettes(draw));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

@@ -121,8 +121,10 @@ impl ContextFacts {
             rows.push(("next fold", fold_text(fold, theme), Role::Text));
         }
         if let Some(expiry) = self.expiry {
-            let label = if is_wide { "free fold" } else { "expires" };
-            rows.push((label, expiry_text(expiry, is_wide, dot), Role::Text));
+            // Without garbage, or in a layout that does not fold, nothing is gained when it expires.
+            let has_fold = self.garbage.is_some() || self.next_fold.is_some();
+            let label = if is_wide && has_fold { "free fold" } else { "expires" };
+            rows.push((label, expiry_text(expiry, is_wide, has_fold, dot), Role::Text));
         }
         if let Some(verdict) = &self.verdict {
             rows.push(("verdict", verdict_text(verdict, is_wide, dot), Role::Care));
@@ -179,19 +181,20 @@ fn fold_text(fold: NextFold, theme: &Theme) -> String {
     format!("at {place}, {when}: costs {costs}, drops {drops} tokens, saves {saves} a request")
 }
 
-fn expiry_text(expiry: CacheExpiry, is_wide: bool, dot: &str) -> String {
+fn expiry_text(expiry: CacheExpiry, is_wide: bool, has_fold: bool, dot: &str) -> String {
     let CacheExpiry { remaining, cold, warm } = expiry;
     if remaining.is_zero() {
         return format!("now: the cache has expired, the next request costs {}", dollars(cold));
     }
-    let (remaining, cold) = (clock(remaining), dollars(cold));
-    if is_wide {
-        let warm = dollars(warm);
-        return format!(
+    let (remaining, cold, warm) = (clock(remaining), dollars(cold), dollars(warm));
+    match (is_wide, has_fold) {
+        (true, true) => format!(
             "when the cache expires, in {remaining}: the next request then costs {cold} instead of {warm}"
-        );
+        ),
+        (true, false) => format!("in {remaining}: the next request then costs {cold} instead of {warm}"),
+        (false, true) => format!("in {remaining} {dot} then a free fold, {cold} once"),
+        (false, false) => format!("in {remaining} {dot} then {cold} once"),
     }
-    format!("in {remaining} {dot} then a free fold, {cold} once")
 }
 
 fn verdict_text(verdict: &LastVerdict, is_wide: bool, dot: &str) -> String {

@@ -101,8 +101,10 @@ impl InlineWriter<'_> {
             Tag::Strikethrough => {
                 if self.theme.is_colourless() {
                     self.write("~~", style);
+                    style
+                } else {
+                    style.add_modifier(Modifier::CROSSED_OUT)
                 }
-                style.add_modifier(Modifier::CROSSED_OUT)
             }
             Tag::Link { link_type, dest_url, .. } => {
                 let is_mail = link_type == LinkType::Email;

@@ -151,3 +151,39 @@ fn help() {
     ];
     insta::assert_snapshot!("help", drawings(|columns, _, theme| help_lines(&groups, columns, theme)));
 }
+
+#[test]
+fn choices() {
+    let choice = |name: &str, meaning: &str, price| Choice {
+        name: name.into(),
+        meaning: meaning.into(),
+        price,
+        ..Choice::default()
+    };
+    let layouts = ChoicePicker {
+        title: "layout".into(),
+        filter: Filter::default(),
+        choices: vec![
+            Choice {
+                is_current: true,
+                ..choice("strata", "what is stable first; garbage is folded where it pays", Some(0.0096))
+            },
+            choice("tiers", "by how long each piece has been unchanged, in four tiers", Some(0.11)),
+        ],
+        chosen: 1,
+    };
+    let tools = ChoicePicker {
+        title: "tools".into(),
+        filter: Filter { text: "e".into() },
+        choices: vec![
+            Choice { is_on: Some(true), ..choice("read", "reads a file", None) },
+            Choice { is_on: Some(false), ..choice("fetch", "gets a page from the web", None) },
+        ],
+        chosen: 0,
+    };
+    insta::assert_snapshot!(
+        "layouts",
+        drawings(|columns, rows, theme| layouts.lines(columns, theme).fit(rows))
+    );
+    insta::assert_snapshot!("tools", drawings(|columns, rows, theme| tools.lines(columns, theme).fit(rows)));
+}
