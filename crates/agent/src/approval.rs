@@ -21,6 +21,7 @@
 mod command; // whether a command line is one plain command, and its words
 mod host; // the host of a URL
 mod read_only; // the commands that only read
+mod read_only_gh; // those of GitHub's command line
 
 use std::fmt;
 use std::str::FromStr;
@@ -196,6 +197,20 @@ pub fn read_only_words(line: &str) -> Option<Vec<String>> {
     let words = command::plain_words(line)?;
     read_only::read_only_command(&words)?;
     Some(words.into_iter().map(|word| word.text).collect())
+}
+
+/// The words of a command line of `gh`, if it is one plain command that only reads from GitHub, such as
+/// `gh pr list`.
+pub fn read_only_github_words(line: &str) -> Option<Vec<String>> {
+    let words = command::plain_words(line)?;
+    read_only_gh::only_reads(&words).then(|| words.into_iter().map(|word| word.text).collect())
+}
+
+/// The words of a command line, if it is one plain command that means the same without a shell.
+pub fn plain_command_words(line: &str) -> Option<Vec<String>> {
+    let words = command::plain_words(line)?;
+    let has_home = words.iter().any(|word| word.has_home);
+    (!has_home).then(|| words.into_iter().map(|word| word.text).collect())
 }
 
 impl fmt::Display for ApprovalRule {

@@ -21,6 +21,7 @@ use hardpan_tools::{ConsoleShell, Scope, ShellOptions, Tool, ToolRegistry, ToolS
 
 use crate::clock::now;
 use crate::git_panels::{GitReader, GitTool};
+use crate::github_panels::{GitHubReader, GitHubTool};
 use crate::notice::{Notice, NoticeSink};
 use crate::settings::{PanelKind, Settings};
 
@@ -72,6 +73,7 @@ impl ConversationPanels {
         let limits = spine_limits(sources);
         let kinds = enabled_kinds(sources, &limits);
         let (has_consoles, has_git) = (kinds.contains(&PanelKind::Console), kinds.contains(&PanelKind::Git));
+        let has_github = kinds.contains(&PanelKind::GitHub);
         let (mut todo, mut statistics, mut spine, mut logs) = (None, None, None, None);
         for kind in kinds {
             let panel: Arc<dyn Panel> = match kind {
@@ -87,7 +89,7 @@ impl ConversationPanels {
                 PanelKind::Spine => spine.insert(Arc::new(Spine::new(limits))).clone(),
                 PanelKind::Logs => logs.insert(Arc::new(Logs::default())).clone(),
                 PanelKind::Scratchpad => Arc::new(Scratchpad::default()),
-                PanelKind::Console | PanelKind::Git => continue,
+                PanelKind::Console | PanelKind::Git | PanelKind::GitHub => continue,
             };
             registry.add(panel);
         }
@@ -103,6 +105,11 @@ impl ConversationPanels {
         }
         if has_git {
             opening_tools.push(Arc::new(GitTool::new(&registry, sources.git.clone())));
+        }
+        let github = GitHubReader::new(sources.git.clone());
+        // By default there is no tool that cannot work; who asks for it is told what is missing.
+        if has_github && (sources.settings.config.panels.is_some() || github.is_installed()) {
+            opening_tools.push(Arc::new(GitHubTool::new(&registry, Arc::new(github))));
         }
         // After the tools are made, which say how their panels come back.
         registry.restore(saved.clone());

@@ -2,37 +2,22 @@
 //! repository.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::read_only_words;
-use hardpan_panels::{Panel, PanelRegistry, RefreshContext, RefreshStrategy, Revision};
-use hardpan_prompt::{Json, Tool as Declaration, Volatility};
+use hardpan_panels::PanelRegistry;
+use hardpan_prompt::{Json, Tool as Declaration};
 use hardpan_tools::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments};
-use hardpan_workspace::{Git, GitConfinement, GitError, WatchPosition};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use hardpan_workspace::{Changes, Git, GitConfinement, WorkspaceWatch};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::clock::now;
+use crate::command_panels::{
+    CommandPanelError, CommandSource, MAX_BYTES, full_line, open_panel, register_opener,
+};
 use crate::gather::FolderWatch;
 use crate::repository_programs::names_programs;
-
-/// What stands before the colon in the keys of these panels.
-const KIND: &str = "git";
-/// The most bytes of an output that are kept.
-const MAX_BYTES: usize = 256 * 1024;
-/// After this time an output is read again, whatever is known of the repository.
-const MAX_AGE_SECONDS: i64 = 120;
-
-/// Why a panel has no output, or only an old one.
-#[derive(Debug, thiserror::Error)]
-enum GitPanelError {
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error("the repository's settings name programs that git would run, and there is no sandbox for them")]
-    NamesPrograms,
-}
 
 /// Runs git and says whether the repository changed.
 pub struct GitReader {
@@ -44,129 +29,32 @@ pub struct GitReader {
     pub watch: Arc<FolderWatch>,
 }
 
-/// The output of a command.
-struct GitPanel {
-    key: String,
-    line: String,
-    reader: Arc<GitReader>,
-    revision: Revision,
-    reading: Mutex<GitReading>,
-}
-
-#[derive(Default)]
-struct GitReading {
-    output: String,
-    read_at: Option<Timestamp>,
-    /// When it was last tried, and why that failed.
-    tried_at: Option<Timestamp>,
-    failure: Option<String>,
-    position: WatchPosition,
-}
-
-/// What is stored of a panel.
-#[derive(Serialize, Deserialize)]
-struct StoredPanel {
-    line: String,
-    output: String,
-}
-
 impl GitReader {
-    fn run(&self, line: &str) -> Result<String, GitPanelError> {
-        if matches!(self.git.confinement(), GitConfinement::None) && names_programs(&self.root) {
-            return Err(GitPanelError::NamesPrograms);
-        }
-        let words = read_only_words(line).unwrap_or_default();
-        let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-        let bytes = self.git.read(&arguments, MAX_BYTES)?;
-        let is_cut = bytes.len() >= MAX_BYTES;
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        if is_cut {
-            text.push_str("\n(cut here: the output is longer)\n");
-        }
-        Ok(text)
+    /// Fails if git would run programs that the repository names outside of the sandbox.
+    pub(crate) fn check_programs(&self) -> Result<(), CommandPanelError> {
+        let is_free = matches!(self.git.confinement(), GitConfinement::None);
+        if is_free && names_programs(&self.root) { Err(CommandPanelError::NamesPrograms) } else { Ok(()) }
     }
 }
 
-impl GitPanel {
-    fn lock(&self) -> MutexGuard<'_, GitReading> {
-        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+impl CommandSource for GitReader {
+    const PROGRAM: &'static str = "git";
+
+    fn read_only_words(line: &str) -> Option<Vec<String>> {
+        read_only_words(line).filter(|words| words.first().is_some_and(|first| first == Self::PROGRAM))
     }
 
-    /// Reads the output again. If that fails, the former one stays, with its age.
-    fn read(&self, now: Timestamp) -> Result<(), GitPanelError> {
-        let result = self.reader.run(&self.line);
-        let mut reading = self.lock();
-        let before = (reading.output.clone(), reading.failure.clone());
-        reading.tried_at = Some(now);
-        match &result {
-            Ok(output) => {
-                (reading.output, reading.failure) = (output.clone(), None);
-                reading.read_at = Some(now);
-            }
-            Err(error) => reading.failure = Some(error.to_string()),
-        }
-        if before != (reading.output.clone(), reading.failure.clone()) {
-            self.revision.bump();
-        }
-        result.map(drop)
-    }
-}
-
-impl Panel for GitPanel {
-    fn key(&self) -> &str {
-        &self.key
+    fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, CommandPanelError> {
+        self.check_programs()?;
+        Ok(self.git.read(arguments, MAX_BYTES)?)
     }
 
-    fn title(&self) -> String {
-        self.line.clone()
+    fn watch(&self) -> Option<&Arc<WorkspaceWatch>> {
+        self.watch.running()
     }
 
-    fn strategy(&self) -> RefreshStrategy {
-        RefreshStrategy::Watched
-    }
-
-    fn volatility(&self) -> Volatility {
-        Volatility::Active
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision.current()
-    }
-
-    fn render(&self) -> Option<String> {
-        let reading = self.lock();
-        Some(match (&reading.failure, reading.read_at) {
-            (None, _) => reading.output.clone(),
-            (Some(failure), None) => format!("{}(not read again: {failure})\n", reading.output),
-            (Some(failure), Some(at)) => {
-                format!(
-                    "{}(as of {}, not read again since: {failure})\n",
-                    reading.output,
-                    at.strftime("%Y-%m-%dT%H:%M:%SZ")
-                )
-            }
-        })
-    }
-
-    fn refresh(&self, context: &RefreshContext<'_>) {
-        let is_current = {
-            let mut reading = self.lock();
-            let age = reading.tried_at.map(|tried| context.now.as_second().saturating_sub(tried.as_second()));
-            // A clock that was set back makes it old, too.
-            let is_young = age.is_some_and(|age| (0..MAX_AGE_SECONDS).contains(&age));
-            let watch = self.reader.watch.running();
-            let unchanged =
-                watch.is_some_and(|watch| !watch.changes_since(&mut reading.position).affect_status());
-            is_young && (unchanged || reading.failure.is_some())
-        };
-        if !is_current {
-            // A failure is shown in the panel.
-            let _ = self.read(context.now);
-        }
-    }
-
-    fn save(&self) -> Option<Value> {
-        serde_json::to_value(StoredPanel { line: self.line.clone(), output: self.lock().output.clone() }).ok()
+    fn is_affected_by(changes: &Changes) -> bool {
+        changes.affect_status()
     }
 }
 
@@ -186,17 +74,9 @@ struct Arguments {
 impl GitTool {
     /// The tool for a conversation, whose panels come back when it is resumed.
     pub fn new(registry: &Arc<PanelRegistry>, reader: Arc<GitReader>) -> Self {
-        let opener_reader = reader.clone();
-        registry.register_opener(
-            KIND,
-            Arc::new(move |key, state| {
-                let stored: StoredPanel = serde_json::from_value(state?.clone()).ok()?;
-                read_only_words(&stored.line)?;
-                Some(Arc::new(new_panel(key.to_owned(), stored.line, opener_reader.clone(), stored.output)))
-            }),
-        );
+        register_opener(registry, &reader);
         let declaration = Declaration {
-            name: KIND.into(),
+            name: GitReader::PROGRAM.into(),
             description: "Run a git command that only reads (log, diff, show, blame, branch, …) and keep its \
                 output in view as a panel, which follows the repository. Commands that change something: bash."
                 .into(),
@@ -213,37 +93,14 @@ impl GitTool {
 
     async fn open(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
         let Arguments { command } = parse_arguments(call)?;
-        let line = full_line(&command);
-        if read_only_words(&line).is_none_or(|words| words.first().is_none_or(|first| first != "git")) {
+        let line = full_line(GitReader::PROGRAM, &command);
+        if GitReader::read_only_words(&line).is_none() {
             return Err(ToolOutcome::failed(format!(
                 "`{line}` is not known to only read: run it with bash, where it needs approval."
             )));
         }
-        let ended = || ToolOutcome::failed("The conversation has ended.");
-        let registry = self.registry.upgrade().ok_or_else(ended)?;
-        let panel =
-            Arc::new(new_panel(format!("{KIND}:{line}"), line.clone(), self.reader.clone(), String::new()));
-        let reading = panel.clone();
-        let read = tokio::task::spawn_blocking(move || reading.read(now())).await;
-        read.map_err(|_| ended())?.map_err(|error| ToolOutcome::failed(format!("{error}.")))?;
-        let id = registry.add(panel);
-        Ok(ToolOutcome::text(format!("Opened '{line}' as {id}")))
+        open_panel(&self.registry, &self.reader, line).await
     }
-}
-
-/// The command with its program, which models leave out.
-fn full_line(command: &str) -> String {
-    let command = command.trim();
-    if command == "git" || command.starts_with("git ") {
-        command.to_owned()
-    } else {
-        format!("git {command}")
-    }
-}
-
-fn new_panel(key: String, line: String, reader: Arc<GitReader>, output: String) -> GitPanel {
-    let reading = Mutex::new(GitReading { output, ..GitReading::default() });
-    GitPanel { key, line, reader, revision: Revision::default(), reading }
 }
 
 impl Tool for GitTool {
@@ -257,7 +114,8 @@ impl Tool for GitTool {
     }
 
     fn subject(&self, arguments: &Value) -> CallSubject {
-        arguments["command"].as_str().map_or(CallSubject::Other, |line| CallSubject::Command(full_line(line)))
+        let command = arguments["command"].as_str();
+        command.map_or(CallSubject::Other, |line| CallSubject::Command(full_line(GitReader::PROGRAM, line)))
     }
 
     fn subject_kind(&self) -> SubjectKind {

@@ -41,6 +41,7 @@ pub mod agents; // which agent a conversation has
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
 pub mod audit_log; // AuditLog: what tools were allowed to do, by whom
 mod clock; // now: where the clock enters
+mod command_panels; // CommandPanel: outputs of commands that follow the repository
 mod command_sandbox; // how the commands of the model are restricted
 pub mod commit; // commit messages for staged changes
 mod conversation_app; // ConversationApp: what a face works with
@@ -49,6 +50,7 @@ mod error_text; // error_text: an error with its causes, in one line
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
 mod git_panels; // GitTool: outputs of git that stay in view
+mod github_panels; // GitHubTool: gh
 pub mod learned_state; // what providers taught us, stored between runs
 pub mod mentions; // the files and images that a prompt names with @
 pub mod model_check; // compares the catalogue with the provider's own list of models

@@ -1,6 +1,8 @@
 //! Repositories that are set up to make Hardpan run a program, or tell of another repository. Whatever a
 //! repository names may run in the sandbox, where it reaches nothing; outside of it nothing runs.
 
+#[path = "git_safety/github.rs"]
+mod github;
 mod provider;
 mod support;
 

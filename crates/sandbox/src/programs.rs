@@ -12,6 +12,8 @@ const USUAL_SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
 pub struct Programs {
     /// None if there is no git in a safe place.
     pub git: Option<PathBuf>,
+    /// GitHub's command line. None if there is none in a safe place.
+    pub gh: Option<PathBuf>,
     /// `bash`; where there is none, `/bin/sh`.
     pub shell: PathBuf,
     /// The folders of `PATH` that were searched, joined.
@@ -40,6 +42,7 @@ impl Programs {
         let usual = || USUAL_SHELLS.iter().map(PathBuf::from).find(|file| is_executable(file));
         Programs {
             git: find("git"),
+            gh: find("gh"),
             shell: find("bash").or_else(usual).unwrap_or_else(|| "/bin/sh".into()),
             search_path: std::env::join_paths(&folders).unwrap_or_default(),
         }
@@ -69,6 +72,7 @@ mod tests {
         let root = place.path().canonicalize().unwrap();
         let (work, safe) = (root.join("work"), root.join("usr/bin"));
         program(&work.join(".venv/bin/git"));
+        program(&work.join(".venv/bin/gh"));
         program(&work.join(".venv/bin/bash"));
         program(&safe.join("git"));
         program(&safe.join("bash"));
@@ -93,7 +97,7 @@ mod tests {
         let path = std::env::join_paths(entries).unwrap();
         for changeable in [work.clone(), root.join("work-too")] {
             let found = Programs::find(Some(&path), &[changeable]);
-            assert_eq!(found.git, Some(safe.join("git")));
+            assert_eq!((found.git, found.gh), (Some(safe.join("git")), None));
             assert_eq!(found.shell, safe.join("bash"));
         }
         let none = Programs::find(Some(work.join(".venv/bin").as_os_str()), &[work]);

@@ -21,6 +21,7 @@ mod error; // FetchError: why a page was not fetched
 mod html; // HTML as a series of tags and texts
 mod markdown; // HTML to Markdown
 mod page; // PageReader: pages that become context
+mod pdf; // PDF to text
 
 use address_guard::AddressGuard;
 use error::FetchError;
@@ -61,6 +62,9 @@ struct FetchLimits {
 }
 
 const DEFAULT_LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 5 * 1024 * 1024 };
+
+/// How many times more bytes are read of a PDF file, whose text is a small part of it.
+const PDF_FACTOR: usize = 4;
 
 /// A page that was fetched and converted.
 #[derive(Debug)]
@@ -198,9 +202,10 @@ impl Fetch {
         let mut body = Vec::new();
         let mut stream = response.bytes_stream();
         let mut cut = false;
+        let most = if kind == ContentKind::Pdf { self.limits.bytes * PDF_FACTOR } else { self.limits.bytes };
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(|error| FetchError::BrokeOff(error.into()))?;
-            let room = self.limits.bytes - body.len();
+            let room = most - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
                 cut = true;
@@ -208,6 +213,13 @@ impl Fetch {
             }
         }
         let (bytes, hash) = (body.len(), Hash::of(&body));
+        if kind == ContentKind::Pdf || (kind == ContentKind::Unknown && body.starts_with(b"%PDF-")) {
+            let converted = tokio::task::spawn_blocking(move || pdf::pdf_to_text(&body));
+            let converted = converted.await.map_err(|error| FetchError::Conversion(error.into()))?;
+            let pdf::PdfText { title, text } = converted.map_err(|error| FetchError::Pdf { error, cut })?;
+            let (title, text) = (title.map(|title| sanitize(&title)), sanitize(&text));
+            return Ok(FetchedPage { url, status, title, text, bytes, hash, cut });
+        }
         if kind == ContentKind::Unknown && body.contains(&0) {
             return Err(FetchError::UnknownContent);
         }
@@ -265,7 +277,8 @@ fn redirect_target(response: &Response) -> Option<String> {
 enum ContentKind {
     Html,
     Text,
-    /// There is no content type.
+    Pdf,
+    /// There is no content type, or one that says nothing.
     Unknown,
 }
 
@@ -274,7 +287,8 @@ impl ContentKind {
         let Some(kind) = content_type(headers) else { return Ok(ContentKind::Unknown) };
         let kind = kind.split(';').next().unwrap_or_default().trim();
         match kind {
-            "" => Ok(ContentKind::Unknown),
+            "" | "application/octet-stream" | "binary/octet-stream" => Ok(ContentKind::Unknown),
+            "application/pdf" | "application/x-pdf" => Ok(ContentKind::Pdf),
             "text/html" | "application/xhtml+xml" => Ok(ContentKind::Html),
             kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => {
                 Ok(ContentKind::Text)

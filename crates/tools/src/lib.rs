@@ -70,6 +70,7 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests // links t
 
 use std::sync::Arc;
 
+pub use bash::sanitize::sanitize as clean_output;
 pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environment, scrub_environment};
 pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
 pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};

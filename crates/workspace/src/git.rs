@@ -5,6 +5,7 @@
 //! where it reads nothing but the repository, and gets an environment and settings of its own.
 
 mod environment; // the variables and settings that git gets
+mod github; // GitHubCli: gh, for a repository
 mod own_settings; // what git gets of the user's own settings
 mod repository; // RepositoryFolders: where a repository keeps what, verified
 
@@ -17,6 +18,7 @@ use hardpan_sandbox::{
     OutputLimits, ProcessEnd, Program, ProgramOutput, Programs, SandboxLauncher, SandboxPolicy, run_program,
 };
 
+pub use github::{GITHUB_VARIABLES, GitHubCli, GitHubError};
 use own_settings::OwnSettings;
 pub use repository::RepositoryProblem;
 use repository::{RepositoryFolders, Setting, SettingsIdentity};
@@ -159,12 +161,16 @@ impl Git {
         }
     }
 
-    /// Runs git to read something, and returns at most `max_bytes` of what it prints.
+    /// Runs git to read something, and returns at most `max_bytes` of what it prints. Files are compared
+    /// as they are: by no program that the repository names.
     pub fn read(&self, arguments: &[&str], max_bytes: usize) -> Result<Vec<u8>, GitError> {
         let repository = self.repository(READ_TIME)?;
         let limits = OutputLimits { max_bytes, time: READ_TIME };
-        let output = self.run(&repository.program(arguments), repository.readable(self), limits)?;
-        if output.truncated {
+        let whole = without_programs(arguments);
+        let output = self.run(&repository.program(&whole), repository.readable(self), limits)?;
+        // A search that finds nothing exits with 1, without a word.
+        let found_nothing = output.end == ProcessEnd::Exit(1) && output.stderr.is_empty();
+        if output.truncated || (arguments.first() == Some(&"grep") && found_nothing) {
             return Ok(output.stdout);
         }
         Ok(successful(arguments, output)?.stdout)
@@ -356,6 +362,18 @@ pub(crate) fn watched_folders(root: &Path) -> Vec<(PathBuf, bool)> {
     }
     found.retain(|(folder, _)| folder.symlink_metadata().is_ok_and(|found| found.is_dir()));
     found
+}
+
+/// The arguments, with options after the subcommand that keep it from running what the attributes of
+/// files ask for. No setting turns that off.
+fn without_programs<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let (first, rest) = arguments.split_at(arguments.len().min(1));
+    let options: &[&str] = match first {
+        ["diff" | "log" | "show"] => &["--no-ext-diff", "--no-textconv"],
+        ["blame"] => &["--no-textconv"],
+        _ => &[],
+    };
+    [first, options, rest].concat()
 }
 
 fn successful(arguments: &[&str], output: ProgramOutput) -> Result<ProgramOutput, GitError> {

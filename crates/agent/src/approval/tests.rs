@@ -417,3 +417,73 @@ fn a_line_that_is_one_plain_command_has_the_same_words_for_bash() {
         assert!(again.is_none_or(|again| again == plain(line).unwrap()), "{line:?} is quoted faithfully");
     }
 }
+
+/// Each of these reads when it is used as it is meant, and writes, runs a program, reaches another
+/// machine or reads elsewhere with these arguments.
+#[test]
+fn git_with_arguments_that_do_more_than_reading_is_not_read_only() {
+    for line in [
+        "git log --output=x",
+        "git log --outpu=x",
+        "git diff --output x",
+        "git diff --no-index a b",
+        "git diff --no-ind a b",
+        "git diff --ext-diff",
+        "git diff --textconv",
+        "git diff /etc/passwd a",
+        "git diff a ../b",
+        "git diff -O/etc/passwd",
+        "git show --textconv",
+        "git log --show-signature",
+        "git log --ext-diff -p",
+        "git grep -O text",
+        "git grep -Ovi text",
+        "git grep --open-files-in-pager=vi text",
+        "git grep --no-index text /etc",
+        "git grep -f ../patterns",
+        "git blame --contents /etc/passwd a",
+        "git blame -S revs a",
+        "git -c core.pager=x log",
+        "git -c alias.log=!sh log",
+        "git -C .. log",
+        "git --exec-path=. log",
+        "git --git-dir=x log",
+        "git --paginate log",
+        "git --config-env=core.pager=X log",
+        "git ls-remote --upload-pack=./x .",
+        "git fetch --upload-pack=./x .",
+        "git archive --remote=. --exec=./x",
+        "git ls-files -X ../x",
+        "git ls-files --exclude-from=/etc/passwd",
+        "git rev-parse --parseopt",
+        "git branch new",
+        "git branch -D main",
+        "git branch --edit-description",
+        "git tag v1",
+        "git tag -d v1",
+        "git remote add x y",
+        "git remote update",
+        "git describe --broken",
+        "git config --list",
+        "git config core.pager x",
+        "git stash",
+        "git reflog expire",
+        "git notes add",
+        "git log -- --output=x",
+        "git log -n5 --output=x",
+        "GIT_EXTERNAL_DIFF=./x git diff",
+        "GIT_DIR=x git log",
+        "env GIT_PAGER=x git log",
+        "git diff --exit-code --quiet --output=x",
+        "git show HEAD:../../x",
+        "git help log",
+        "git difftool",
+        "git log --format=%x --output-directory=x",
+    ] {
+        assert!(super::read_only_words(line).is_none(), "{line}");
+    }
+    for line in ["git log --oneline -5", "git diff --stat HEAD", "git show HEAD:src/a.rs", "git grep -n text"]
+    {
+        assert!(super::read_only_words(line).is_some(), "{line}");
+    }
+}

@@ -135,11 +135,14 @@ pub enum PanelKind {
     Console,
     /// The tool `git`, whose outputs are panels.
     Git,
+    /// The tool `gh`, whose outputs are panels.
+    #[serde(rename = "gh")]
+    GitHub,
 }
 
 impl PanelKind {
     /// All kinds, by their ids.
-    pub const ALL: [PanelKind; 11] = [
+    pub const ALL: [PanelKind; 12] = [
         PanelKind::Todo,
         PanelKind::Library,
         PanelKind::Statistics,
@@ -151,6 +154,7 @@ impl PanelKind {
         PanelKind::Scratchpad,
         PanelKind::Console,
         PanelKind::Git,
+        PanelKind::GitHub,
     ];
 }
 

@@ -154,8 +154,8 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7E | b'\n' | b'\t')
 }
 
-/// Sanitizes a whole text.
-pub(crate) fn sanitize(text: &str) -> String {
+/// A whole text without control sequences, and with a mark for what is no text.
+pub fn sanitize(text: &str) -> String {
     let mut sanitizer = TextSanitizer::default();
     sanitizer.feed(text.as_bytes()) + &sanitizer.end()
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 use tokio::task::JoinError;
 
 use super::address_guard::AddressError;
+use super::pdf::PdfError;
 use super::{MAX_ADDRESS_BYTES, MAX_REDIRECTS};
 
 /// What the parser of addresses says; its crate is not a dependency of this one.
@@ -43,7 +44,14 @@ pub(super) enum FetchError {
     UnknownContent,
     #[error("it is {content_type}, not text")]
     NotText { content_type: String },
-    /// The conversion to Markdown panicked.
+    #[error("{error}{}", if *cut { ", as far as it was read" } else { "" })]
+    Pdf {
+        #[source]
+        error: PdfError,
+        /// Only its beginning was read.
+        cut: bool,
+    },
+    /// The conversion to text panicked.
     #[error("{0}")]
     Conversion(#[source] Arc<JoinError>),
 }

@@ -275,3 +275,92 @@ fn the_user_s_own_settings_count_below_those_of_the_repository() {
     fs::write(home.join(".config/git/ignore"), "*.tmp\n").unwrap();
     assert_eq!(Git::new(&root, options).status().unwrap().as_deref(), Some("## main\n"));
 }
+
+/// What a repository can name to be run when somebody looks at it. Here nothing but the arguments and
+/// settings of [`Git`] keeps it from running.
+#[test]
+fn reading_runs_nothing_that_settings_and_attributes_name() {
+    let folder = tempdir().unwrap();
+    let witness = folder.path().join(".git/witness");
+    git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
+    fs::write(folder.path().join("a"), "text\n").unwrap();
+    fs::write(folder.path().join(".gitattributes"), "a diff=x\n").unwrap();
+    git(folder.path(), &["add", "."]);
+    let person = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"];
+    git(folder.path(), &person);
+    fs::write(folder.path().join("a"), "other\n").unwrap();
+    let program = folder.path().join(".git/program");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\ncat \"$1\" 2>/dev/null\n", witness.display())).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for setting in [
+        "diff.external",
+        "diff.x.command",
+        "diff.x.textconv",
+        "core.fsmonitor",
+        "core.pager",
+        "pager.log",
+        "pager.diff",
+        "gpg.program",
+        "core.editor",
+        "interactive.diffFilter",
+        "core.sshCommand",
+        "core.alternateRefsCommand",
+    ] {
+        git(folder.path(), &["config", setting, &program.to_string_lossy()]);
+    }
+    git(folder.path(), &["config", "log.showSignature", "true"]);
+    let reader = Git::new(folder.path(), options());
+    for line in [
+        "diff",
+        "diff --cached",
+        "diff --stat",
+        "log -p",
+        "log -p -Stext",
+        "log --format=%G?%GS",
+        "show",
+        "show HEAD:a",
+        "blame a",
+        "grep other",
+        "grep nothing-of-this-kind",
+        "status --short",
+        "describe --always --dirty",
+        "branch --all",
+        "ls-files --others",
+    ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let printed = reader.read(&arguments, 100_000);
+        assert!(printed.is_ok(), "{line}: {printed:?}");
+        assert!(!witness.exists(), "git {line} ran a program");
+    }
+    // As a check of the test: git as a user would run it.
+    let _ = Command::new("git").arg("-C").arg(folder.path()).arg("diff").output().unwrap();
+    assert!(witness.exists());
+}
+
+#[test]
+fn settings_of_a_submodule_run_nothing_either() {
+    let folder = tempdir().unwrap();
+    let (inner, outer) = (folder.path().join("inner"), folder.path().join("outer"));
+    let person = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+    for repository in [&inner, &outer] {
+        fs::create_dir(repository).unwrap();
+        git(repository, &["init", "--quiet", "--initial-branch=main"]);
+        fs::write(repository.join("a"), "text\n").unwrap();
+        git(repository, &["add", "."]);
+        git(repository, &[&person[..], &["commit", "--quiet", "-m", "first"]].concat());
+    }
+    let path = inner.to_string_lossy().into_owned();
+    git(&outer, &[&person[..], &["submodule", "--quiet", "add", &path, "part"]].concat());
+    let witness = folder.path().join("witness");
+    let program = format!("touch {} #", witness.display());
+    git(&outer.join("part"), &["config", "core.fsmonitor", &program]);
+    fs::write(outer.join("part/a"), "TEXT\n").unwrap();
+    let reader = Git::new(&outer, options());
+    for line in ["status --short", "diff", "diff --stat", "describe --always --dirty"] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        reader.read(&arguments, 100_000).unwrap();
+        assert!(!witness.exists(), "git {line} ran a program of the submodule");
+    }
+    git(&outer, &["status", "--short"]);
+    assert!(witness.exists(), "the test shows something");
+}
