@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_context::knowledge::FileKnowledge;
-use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog, Snapshot};
+use hardpan_context::{AssembledPrompt, DetachLimits, Fold, LayoutStateLog, Snapshot};
 use hardpan_economy::Verdict;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
@@ -67,6 +67,8 @@ pub struct Conversation {
     pub(crate) answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
     /// Messages whose reasoning is not sent any more.
     pub(crate) stale_reasoning: Arc<BTreeSet<MessageId>>,
+    /// What the next request freezes, if the user asked for it.
+    pub(crate) freeze: Option<DetachLimits>,
     /// Number of cache pings since the last turn.
     pub pings: u32,
     /// Lines of the session file that could not be read, or not as they are.
@@ -139,6 +141,7 @@ impl Conversation {
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
             pauses: Vec::new(),
+            freeze: None,
             pings: 0,
             problems: Vec::new(),
             billing: SessionLedger::default(),
@@ -342,6 +345,7 @@ impl Conversation {
         for (path, hash) in layout.layout().cached_files(layout_state) {
             self.knowledge.record_kept_item(path, hash);
         }
+        self.freeze = None;
         if let Some(memory) = self.memory.commit(layout_state.clone()) {
             drop(self.append_record(Record::Memory { memory }, now));
         }

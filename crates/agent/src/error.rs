@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use hardpan_context::AssembleError;
+use hardpan_context::{AssembleError, LayoutName};
 use hardpan_prompt::validate::Violation;
 use hardpan_providers::{FailureKind, ProviderError, StopReason, StreamError};
 use hardpan_session::{LogError, RecallError, SessionError};
@@ -93,6 +93,15 @@ pub enum EntryError {
     /// The summary is empty.
     #[error("a summary needs words")]
     NoSummary,
+    /// The layout has no history panels.
+    #[error("the layout {layout} freezes no messages: summarise them instead, or compact the conversation")]
+    NotFrozen {
+        /// Its name.
+        layout: LayoutName,
+    },
+    /// No whole turn is there to be frozen.
+    #[error("there is no whole turn that could be frozen")]
+    NothingToFreeze,
     /// The session file cannot be written or read.
     #[error(transparent)]
     Conversation(#[from] ConversationError),

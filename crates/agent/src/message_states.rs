@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use hardpan_prompt::{MessageId, MessageState, Text};
 use hardpan_session::{PendingSave, Record};
@@ -49,6 +50,48 @@ impl Agent {
         let path = session.path_to(conversation.leaf().map(|leaf| &**leaf)).map_err(EntryError::from)?;
         conversation.knowledge = rebuild_knowledge(&path);
         Ok(changed)
+    }
+
+    /// Has the next request move messages into a frozen history panel: those up to the turn of `last`, or
+    /// all. Returns how many.
+    pub fn freeze_messages(&self, last: Option<&str>) -> Result<usize, AgentError> {
+        let layout = self.layout();
+        if !layout.layout().is_about_panels() {
+            return Err(EntryError::NotFrozen { layout }.into());
+        }
+        let mut conversation = lock(&self.inner.conversation);
+        let last = last.map(MessageId::from);
+        if let Some(id) =
+            last.as_ref().filter(|id| !conversation.messages.iter().any(|known| known.id == **id))
+        {
+            return Err(EntryError::Unknown { entry: id.to_string() }.into());
+        }
+        let limits = conversation.memory.current().freeze_limits(&conversation.messages, last.as_ref());
+        conversation.freeze = limits;
+        Ok(limits.ok_or(EntryError::NothingToFreeze)?.chunk_messages)
+    }
+
+    /// Takes a frozen history panel out of requests: its messages are deleted, which restoring them undoes.
+    /// False if there is none of this id.
+    pub async fn close_history(&self, id: &str) -> Result<bool, AgentError> {
+        let range = {
+            let conversation = lock(&self.inner.conversation);
+            let histories = conversation.memory.current().frozen_histories();
+            let found = histories.iter().find(|history| history.id.eq_ignore_ascii_case(id));
+            found.and_then(|history| {
+                Some((history.messages.first()?.clone(), history.messages.last()?.clone()))
+            })
+        };
+        let Some((first, last)) = range else { return Ok(false) };
+        self.delete_messages(MessageRange { first: &first.0, last: Some(&last.0) }).await?;
+        Ok(true)
+    }
+
+    /// The frozen history panels: id and title.
+    pub fn histories(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let conversation = lock(&self.inner.conversation);
+        let histories = conversation.memory.current().frozen_histories();
+        histories.iter().map(|history| (history.id.clone(), history.title.clone())).collect()
     }
 
     /// Sets the state of messages. In the state `tl_dr` the first of them has the summary, and the

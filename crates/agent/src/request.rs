@@ -123,6 +123,7 @@ impl Agent {
         snapshot.first_unsent = fresh;
         snapshot.knowledge = conversation.knowledge.clone();
         snapshot.layout_state = conversation.memory.current().clone();
+        snapshot.detach = conversation.freeze.unwrap_or(snapshot.detach);
         snapshot.answer_prefixes = conversation.answer_prefixes.clone();
         snapshot.stale_reasoning = conversation.stale_reasoning.clone();
         snapshot.redactions = lock(&self.inner.secrets).redactions();

@@ -62,7 +62,7 @@ pub struct ConversationApp {
 /// What goes with a prompt.
 #[derive(Debug, Default)]
 pub struct Attachments {
-    /// The images that the prompt mentions, and those of [`OpenOptions::images`] with the first.
+    /// The images that the prompt mentions, unless the layout shows them as context, and those of [`OpenOptions::images`] with the first.
     ///
     /// [`OpenOptions::images`]: crate::options::OpenOptions::images
     pub images: Vec<Image>,
@@ -85,7 +85,13 @@ impl ConversationApp {
         let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
         let mentioned = Mentions::find(prompt, &self.scope, source);
         mentioned.files.into_iter().for_each(|path| self.context.open(path));
-        images.extend(mentioned.images);
+        for (path, image) in mentioned.images {
+            if self.context.shows_images() {
+                self.context.open(path);
+            } else {
+                images.push(image);
+            }
+        }
         Attachments { images, notes: mentioned.notes }
     }
 
@@ -94,10 +100,17 @@ impl ConversationApp {
     pub async fn preview_request(&self, prompt: &str) -> Result<RequestPreview, PreviewError> {
         let mentioned = Mentions::find(prompt, &self.scope, PromptSource::Typed);
         let open = self.context.pinned_context().files;
-        let added: Vec<PathBuf> = mentioned.files.into_iter().filter(|path| !open.contains(path)).collect();
-        added.iter().for_each(|path| self.context.open(path.clone()));
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        images.extend(mentioned.images);
+        let mut named = mentioned.files;
+        for (path, image) in mentioned.images {
+            if self.context.shows_images() {
+                named.push(path);
+            } else {
+                images.push(image);
+            }
+        }
+        let added: Vec<PathBuf> = named.into_iter().filter(|path| !open.contains(path)).collect();
+        added.iter().for_each(|path| self.context.open(path.clone()));
         let (text, source) = (prompt.to_owned(), InputSource::Interactive);
         let input = Input { text, below: None, images, source, id: None };
         let input = Some(input).filter(|_| !prompt.trim().is_empty());

@@ -26,16 +26,25 @@ pub(crate) fn git_for(
     mode: SandboxMode,
     launcher: Option<SandboxLauncher>,
 ) -> Git {
+    Git::new(root, git_options(settings, programs, mode, launcher))
+}
+
+/// How git runs for Hardpan.
+pub(crate) fn git_options(
+    settings: &Settings,
+    programs: Programs,
+    mode: SandboxMode,
+    launcher: Option<SandboxLauncher>,
+) -> GitOptions {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let options = GitOptions {
+    GitOptions {
         programs,
         confinement: confinement(mode, launcher.or_else(SandboxLauncher::installed)),
         hidden: hidden_folders(settings),
         home: folder("HOME"),
         config_home: folder("XDG_CONFIG_HOME"),
         cache: settings.user_folders.cache.clone(),
-    };
-    Git::new(root, options)
+    }
 }
 
 /// Unlike a command, which the user can be asked about, git does not run without a sandbox that

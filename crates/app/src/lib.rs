@@ -44,6 +44,7 @@ mod clock; // now: where the clock enters
 mod command_panels; // CommandPanel: outputs of commands that follow the repository
 mod command_sandbox; // how the commands of the model are restricted
 pub mod commit; // commit messages for staged changes
+pub mod context_items; // what a user opens and closes by name
 mod conversation_app; // ConversationApp: what a face works with
 mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
 mod error_text; // error_text: an error with its causes, in one line

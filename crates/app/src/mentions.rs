@@ -31,8 +31,8 @@ pub enum PromptSource {
 pub struct Mentions {
     /// Text files to open.
     pub files: Vec<PathBuf>,
-    /// Images, which go with this prompt only.
-    pub images: Vec<Image>,
+    /// Images and the paths by which they were named.
+    pub images: Vec<(PathBuf, Image)>,
     /// The mentions that could not be attached in full.
     pub notes: Vec<MentionNote>,
 }
@@ -133,7 +133,7 @@ impl Mentions {
 
     fn add(&mut self, name: &str, scope: &Scope, source: PromptSource) {
         let problem = match resolve_mention(name, scope, source) {
-            Ok(MentionedFile::Image(image)) => return self.images.push(*image),
+            Ok(MentionedFile::Image { path, image }) => return self.images.push((path, *image)),
             Ok(MentionedFile::Text { path, cut }) => {
                 self.files.push(path);
                 let Some((shown, total)) = cut else { return };
@@ -154,8 +154,13 @@ pub enum MentionedFile {
         /// Bytes shown and bytes in total, if the file is too long to show in full.
         cut: Option<(usize, usize)>,
     },
-    /// An image, which goes with the prompt that names it.
-    Image(Box<Image>),
+    /// An image.
+    Image {
+        /// As typed, with `~` expanded.
+        path: PathBuf,
+        /// Its content.
+        image: Box<Image>,
+    },
 }
 
 /// Opens a mentioned file, or says why it cannot go to the model.
@@ -182,7 +187,7 @@ pub fn resolve_mention(
         (reason, _) => MentionError::Unreadable(reason),
     })?;
     match workspace::read_open_image(&file, &place) {
-        Ok(image) => return Ok(MentionedFile::Image(Box::new(image))),
+        Ok(image) => return Ok(MentionedFile::Image { path, image: Box::new(image) }),
         Err(ImageFileError::Refused { error, .. }) => return Err(MentionError::Image(error)),
         Err(_) => {}
     }

@@ -11,17 +11,18 @@ use hardpan_prompt::Image;
 use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore, SessionSummary};
 use hardpan_tools::{PageReader, Scope};
 use hardpan_workspace as workspace;
-use hardpan_workspace::ImageFileError;
+use hardpan_workspace::{GitOptions, ImageFileError};
 
 use crate::agents::{UnknownAgent, choose_agent, switch_tools, with_model_of};
 use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
 use crate::clock::now;
 use crate::command_sandbox::hidden_files;
+use crate::context_items::{DocumentIdError, document_id};
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
-use crate::git_access::{find_programs, git_for};
+use crate::git_access::{find_programs, git_for, git_options};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
@@ -111,6 +112,9 @@ pub enum OpenError {
     /// An image cannot be sent.
     #[error(transparent)]
     Image(#[from] ImageFileError),
+    /// It is no id of a document.
+    #[error(transparent)]
+    Document(#[from] DocumentIdError),
 }
 
 impl ConversationApp {
@@ -155,6 +159,8 @@ impl ConversationApp {
             },
             notices,
         );
+        let git = git_options(&settings, programs.clone(), sandbox_mode, options.sandbox_launcher.clone());
+        let pages = page_reader(&settings, git);
         let reader = FolderReader::new(
             scope.clone(),
             git_for(&root, &settings, programs, sandbox_mode, options.sandbox_launcher.clone()),
@@ -185,6 +191,9 @@ impl ConversationApp {
         let context = Arc::new(context);
         panels.register_tools(&tool_set.tools, context.clone());
         context.select_agent(chosen_agent.as_ref());
+        for id in &options.documents {
+            context.open_document(document_id(id)?);
+        }
         let is_asked = options.target.agent.is_some() || conversation.messages.is_empty();
         let connection = Arc::new(ProviderConnection::new(
             settings.clone(),
@@ -206,7 +215,7 @@ impl ConversationApp {
             clock: Arc::new(now),
             tools: tool_set.tools.clone(),
             edit_block_tool: Some(hardpan_tools::edit_block_tool(tool_set.journal.clone())),
-            pages: page_reader(&settings),
+            pages,
             shell: Some(tool_set.shell.clone()),
             scope: scope.clone(),
             expansions,
@@ -413,11 +422,11 @@ pub(crate) fn with_outputs(mut scope: Scope, outputs: &Path) -> Scope {
 }
 
 /// Fetches the pages that prompts name, unless the settings say not to.
-fn page_reader(settings: &Settings) -> Option<Arc<PageReader>> {
+fn page_reader(settings: &Settings, git: GitOptions) -> Option<Arc<PageReader>> {
     let config = &settings.config;
     let cache = settings.user_folders.cache.as_ref().map(|cache| cache.join("pages"));
     let is_off = config.pages.unwrap_or_default() == PagesMode::Off;
-    (!is_off).then(|| Arc::new(PageReader::new(&web_options(settings), cache)))
+    (!is_off).then(|| Arc::new(PageReader::new(&web_options(settings), cache).with_git(git)))
 }
 
 fn approver(

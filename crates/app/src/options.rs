@@ -62,6 +62,8 @@ pub struct OpenOptions {
     pub access: ProviderAccess,
     /// Image files that go with the first prompt.
     pub images: Vec<PathBuf>,
+    /// Ids of documents of the server that are attached, with or without `doc:`.
+    pub documents: Vec<String>,
     /// Whether requests contain the map of the folder's symbols.
     pub symbol_map: bool,
     /// Whether commands run in a sandbox; replaces the setting.
@@ -87,6 +89,7 @@ impl OpenOptions {
             target: TargetOptions::default(),
             access: ProviderAccess::default(),
             images: Vec::new(),
+            documents: Vec::new(),
             symbol_map: true,
             sandbox: None,
             sandbox_launcher: None,

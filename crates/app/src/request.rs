@@ -344,7 +344,7 @@ fn open_input(
     let text = options.prompt.clone().unwrap_or_default();
     let mentioned = Mentions::find(&text, scope, options.prompt_source);
     mentioned.files.into_iter().for_each(|path| context.open(path));
-    images.extend(mentioned.images);
+    images.extend(mentioned.images.into_iter().map(|(_, image)| image));
     mentioned.notes.into_iter().for_each(|note| notices.notice(Notice::Mention(note)));
     if text.trim().is_empty() && images.is_empty() {
         return Ok(None);

@@ -40,6 +40,8 @@ pub struct WorkspaceContext {
     panels: Arc<PanelRegistry>,
     /// Whether requests show the ids of open files, which must stay then.
     shows_ids: bool,
+    /// Whether open images and documents are a part of every request.
+    shows_images: bool,
 }
 
 /// What a request shows of the repository unasked.
@@ -66,6 +68,9 @@ fn is_same_map(a: &Option<SymbolsEntry>, b: &Option<SymbolsEntry>) -> bool {
 pub struct PinnedContext {
     /// The files that the user opened, in order.
     pub files: Vec<PathBuf>,
+    /// Ids of the documents that the user attached, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<Arc<str>>,
     /// Name of the agent, if it is not the default one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -101,6 +106,7 @@ impl WorkspaceContext {
             last_description: Mutex::default(),
             panels,
             shows_ids,
+            shows_images: layout.layout().shows_context_images(),
         }
     }
 
@@ -124,6 +130,27 @@ impl WorkspaceContext {
         let before = pinned.files.len();
         pinned.files.retain(|open| open != path);
         pinned.files.len() < before
+    }
+
+    /// Whether the layout shows open images with every request. In others they go with a prompt.
+    pub fn shows_images(&self) -> bool {
+        self.shows_images
+    }
+
+    /// Attaches a document that the server has, from the next request on.
+    pub fn open_document(&self, id: &str) {
+        let mut pinned = self.lock_pinned();
+        if !pinned.documents.iter().any(|known| **known == *id) {
+            pinned.documents.push(id.into());
+        }
+    }
+
+    /// Takes a document out of the context. False if it was not there.
+    pub fn close_document(&self, id: &str) -> bool {
+        let mut pinned = self.lock_pinned();
+        let before = pinned.documents.len();
+        pinned.documents.retain(|known| **known != *id);
+        pinned.documents.len() < before
     }
 
     /// Switches to another conversation, with its open files, its instructions and its map.
@@ -279,8 +306,11 @@ impl ContextSource for WorkspaceContext {
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
         }
-        // An image goes with the prompt that names it, not with every request.
-        file.images.clear();
+        if !self.shows_images {
+            // An image goes with the prompt that names it, not with every request.
+            file.images.clear();
+        }
+        file.documents.clone_from(&pinned.documents);
         if request.repository_view == RepositoryView::Map {
             self.reader.add_file_list(&mut file);
         }

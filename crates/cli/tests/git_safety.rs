@@ -4,6 +4,8 @@
 #[path = "git_safety/github.rs"]
 mod github;
 mod provider;
+#[path = "git_safety/repository_pages.rs"]
+mod repository_pages;
 mod support;
 
 use std::fs;

@@ -98,6 +98,10 @@ impl Layout for Inline {
     fn has_prompt_types(&self) -> bool {
         true
     }
+
+    fn shows_context_images(&self) -> bool {
+        true
+    }
 }
 
 /// Where the context goes: right before the last message of the person, also if messages of

@@ -150,6 +150,12 @@ pub trait Layout: StateStorage + Send + Sync {
         false
     }
 
+    /// Whether images that the user opened are sent with every request, as context, and documents are
+    /// named in it. In other layouts an image goes with the prompt that names it, where it stays cached.
+    fn shows_context_images(&self) -> bool {
+        false
+    }
+
     /// The name of the tool that the layout declares and fills in by itself, if it has one. No other
     /// tool can have it.
     fn own_tool(&self) -> Option<&'static str> {

@@ -8,11 +8,13 @@
 mod log; // LayoutStateLog: the state, and what a session file has of it
 mod storage; // StateStorage: how a layout's part of the state is stored
 
-use hardpan_prompt::Item;
+use std::sync::Arc;
+
+use hardpan_prompt::{AgentMessage, Item, MessageId};
 use serde::{Deserialize, Serialize};
 
 use crate::LayoutName;
-use crate::panels::PanelsState;
+use crate::panels::{self, DetachLimits, FrozenHistory, PanelsState};
 use crate::run_context::RunContext;
 use crate::strata::StrataState;
 use crate::tiers::StabilityTracker;
@@ -56,6 +58,17 @@ impl LayoutState {
     /// remembers them.
     pub fn told_items(&self) -> Vec<Item> {
         self.strata.told_items()
+    }
+
+    /// The parts of the conversation that were moved into history panels. Only `panels` does that.
+    pub fn frozen_histories(&self) -> &[Arc<FrozenHistory>] {
+        &self.panels.histories
+    }
+
+    /// Limits with which the next request freezes these messages up to the turn of `last`, or all of them.
+    /// None if there is nothing to freeze.
+    pub fn freeze_limits(&self, messages: &[AgentMessage], last: Option<&MessageId>) -> Option<DetachLimits> {
+        panels::freeze_limits(messages, &self.panels.histories, last)
     }
 
     /// The state after a compaction: empty, but for what is about the session and not about its

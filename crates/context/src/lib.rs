@@ -64,7 +64,7 @@ pub use inline::require_all_properties;
 pub use keep::{KeepLevel, UnknownKeepLevel};
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, RepositoryView, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
-pub use panels::DetachLimits;
+pub use panels::{DetachLimits, FrozenHistory};
 pub use render_cache::RenderCache;
 pub use secrets::{FoundSecret, Redactions, SecretScanner, secret_id};
 pub use snapshot::{

@@ -30,8 +30,8 @@ use crate::time::{format_utc, format_utc_ms};
 use crate::{LayoutState, Snapshot, run_context, system};
 
 pub use detach::DetachLimits;
-pub use state::PanelsState;
-use state::{FrozenHistory, ShownPanel};
+use state::ShownPanel;
+pub use state::{FrozenHistory, PanelsState};
 
 /// The `panels` layout.
 pub struct Panels;
@@ -162,6 +162,21 @@ fn panel_tool(input: &LayoutInput<'_>) -> Tool {
         snippet: None,
         guidelines: Vec::new(),
     }
+}
+
+/// Limits with which the next request freezes the messages up to the turn of `last`, or all of them. None
+/// if there is nothing to freeze.
+pub fn freeze_limits(
+    messages: &[AgentMessage],
+    histories: &[Arc<FrozenHistory>],
+    last: Option<&MessageId>,
+) -> Option<DetachLimits> {
+    let live = live_messages(messages, histories);
+    let last = match last {
+        Some(id) => live.iter().position(|message| message.id == *id)?,
+        None => live.len().checked_sub(1)?,
+    };
+    detach::limits_up_to(&live, last)
 }
 
 /// Freezes what has grown too long.

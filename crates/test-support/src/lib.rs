@@ -35,6 +35,7 @@ mod builder; // TestAgentBuilder: what a test agent is made of
 mod canned_answer; // a server that gives one answer, to the byte
 mod environment; // TestEnvironment: what all agents of a test share
 mod event_log; // EventLog: what an agent emitted
+mod git_server; // GitServer: repositories over HTTP
 mod http_server; // TestServer: answers as the test says
 mod instant_provider; // InstantProvider: answers at once, for benchmarks
 pub mod live_work; // long scripted sessions of the real binary, with the simulator's bill
@@ -51,6 +52,7 @@ mod workspace; // TestWorkspace: what the agent observes
 pub use approvals::TestApprovals;
 pub use builder::{TestAgentBuilder, TestClock, Toolset};
 pub use event_log::{EventLog, handler_failed, queued_input, text_of};
+pub use git_server::GitServer;
 pub use http_server::{ReceivedRequest, TestResponse, TestServer};
 pub use instant_provider::InstantProvider;
 pub use prerequisite::{is_ci, prerequisite};

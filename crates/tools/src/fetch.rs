@@ -22,6 +22,7 @@ mod html; // HTML as a series of tags and texts
 mod markdown; // HTML to Markdown
 mod page; // PageReader: pages that become context
 mod pdf; // PDF to text
+mod repository; // repositories as pages
 
 use address_guard::AddressGuard;
 use error::FetchError;

@@ -7,6 +7,7 @@
 mod environment; // the variables and settings that git gets
 mod github; // GitHubCli: gh, for a repository
 mod own_settings; // what git gets of the user's own settings
+mod remote; // RemoteRepository: files of another machine's repository
 mod repository; // RepositoryFolders: where a repository keeps what, verified
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use hardpan_sandbox::{
 
 pub use github::{GITHUB_VARIABLES, GitHubCli, GitHubError};
 use own_settings::OwnSettings;
+pub use remote::{RemoteError, RemoteRepository};
 pub use repository::RepositoryProblem;
 use repository::{RepositoryFolders, Setting, SettingsIdentity};
 

@@ -47,8 +47,8 @@ mod watch; // WorkspaceWatch: what changed since it was last asked
 pub use codebase::{Codebase, IndexNotReady, IndexWait, LiveIndex, index_codebase};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
 pub use git::{
-    GITHUB_VARIABLES, Git, GitConfinement, GitError, GitHubCli, GitHubError, GitOptions, RepositoryProblem,
-    find_project_root,
+    GITHUB_VARIABLES, Git, GitConfinement, GitError, GitHubCli, GitHubError, GitOptions, RemoteError,
+    RemoteRepository, RepositoryProblem, find_project_root,
 };
 pub use glob::{GlobError, compile_glob};
 pub use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableFile, UnreadableReason};

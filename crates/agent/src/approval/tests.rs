@@ -480,10 +480,10 @@ fn git_with_arguments_that_do_more_than_reading_is_not_read_only() {
         "git difftool",
         "git log --format=%x --output-directory=x",
     ] {
-        assert!(super::read_only_words(line).is_none(), "{line}");
+        assert!(read_only_words(line).is_none(), "{line}");
     }
     for line in ["git log --oneline -5", "git diff --stat HEAD", "git show HEAD:src/a.rs", "git grep -n text"]
     {
-        assert!(super::read_only_words(line).is_some(), "{line}");
+        assert!(read_only_words(line).is_some(), "{line}");
     }
 }

@@ -62,6 +62,9 @@ pub struct ConversationArgs {
     /// Go on by itself while todos are left, within the limits of `[spine]` in config.toml
     #[arg(long)]
     pub auto_continue: bool,
+    /// Attach a document that the server has, by its id; repeat for several (layout inline)
+    #[arg(long, value_name = "ID")]
+    pub doc: Vec<String>,
     /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,
@@ -80,6 +83,7 @@ impl ConversationArgs {
             approval: if self.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser },
             target: args.options(),
             images: args.image.clone(),
+            documents: self.doc.clone(),
             symbol_map: !args.no_map,
             sandbox: self.sandbox,
             // The sandbox is entered by this program, called again.

@@ -1,7 +1,7 @@
 //! [`SlashCommandError`]: why one of the chat's own slash commands failed.
 
 use hardpan_agent::{AgentError, CommandError, PreviewError};
-use hardpan_app::mentions::MentionError;
+use hardpan_app::context_items::ContextItemError;
 use hardpan_app::target::TargetError;
 use hardpan_app::{ActionError, error_text};
 use hardpan_models::UnknownThinkingLevel;
@@ -28,21 +28,26 @@ pub enum SlashCommandError {
     Lookup(#[from] SessionLookupError),
     #[error("you are in that conversation already")]
     CurrentConversation,
-    #[error("{name} is not open; /open lists the open files")]
-    NotOpen { name: String },
+    #[error("{0} is not open; /open lists what is open")]
+    NotOpen(String),
     #[error(transparent)]
     Panel(#[from] hardpan_panels::ActionError),
-    #[error("{name}: {error}")]
-    NotOpened {
-        name: String,
-        #[source]
-        error: MentionError,
-    },
-    #[error("{name} is an image: mention it in the prompt that asks about it, @{name}")]
-    IsImage { name: String },
+    #[error(transparent)]
+    Item(ContextItemError),
     /// A command of the list that nothing here runs.
     #[error("unknown command")]
     Unknown,
+}
+
+impl From<ContextItemError> for SlashCommandError {
+    fn from(error: ContextItemError) -> Self {
+        match error {
+            ContextItemError::NotOpen(name) => SlashCommandError::NotOpen(name),
+            ContextItemError::Agent(error) => SlashCommandError::Agent(error),
+            ContextItemError::Panel(error) => SlashCommandError::Panel(error),
+            error => SlashCommandError::Item(error),
+        }
+    }
 }
 
 impl From<SlashCommandError> for CommandError {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_agent::{Agent, BranchExit, Command, MessageRange};
 use hardpan_app::ConversationApp;
+use hardpan_app::context_items::{DOCUMENT_PREFIX, OpenedItem};
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_economy::PlannedAction;
 use hardpan_models::{ThinkingRequest, did_you_mean};
@@ -20,7 +21,7 @@ use crate::output::{Align, Table, cut, safe, thousands};
 use crate::{context_layers, views};
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 31] = [
+const COMMANDS: [(&str, &str); 34] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("agent", "list the agents, or switch to another: /agent NAME"),
@@ -39,8 +40,12 @@ const COMMANDS: [(&str, &str); 31] = [
         "show what an action would cost now: /price agent NAME, model NAME, thinking, tool NAME, open PATH, close PATH",
     ),
     ("cache", "show when the provider's cache expires"),
-    ("open", "add a file to the context: /open PATH; /open lists them"),
-    ("close", "remove a file, a page or a panel from the context: /close PATH, /close URL or /close ID"),
+    ("open", "add a file or an image to the context: /open PATH; /open lists what is open"),
+    ("doc", "attach a document that the server has: /doc ID"),
+    (
+        "close",
+        "remove a file, a document, a page, a panel or a history from the context: /close PATH, doc:ID, URL or ID",
+    ),
     ("panels", "list the panels; /panels ID shows one, /panels ID hide, show or PAGE changes its view"),
     ("queue", "list the messages that wait to be sent"),
     ("unqueue", "drop the messages that wait to be sent"),
@@ -51,6 +56,11 @@ const COMMANDS: [(&str, &str); 31] = [
     ("tldr", "send a summary in place of messages: /tldr ENTRY[..ENTRY] SUMMARY"),
     ("delete", "leave messages out of requests: /delete ENTRY[..ENTRY]"),
     ("restore", "send messages as they are again: /restore ENTRY[..ENTRY]"),
+    (
+        "detach",
+        "layout panels: move the messages so far, or up to ENTRY, into a history panel: /detach [ENTRY]",
+    ),
+    ("freeze", "the same as /detach"),
     ("recall", "show what a message holds that requests show as a line: /recall ID"),
     ("new", "start a new conversation"),
     ("resume", "switch to an earlier conversation: /resume SESSION; /resume lists them"),
@@ -152,14 +162,15 @@ async fn run(
         "hud" => display::render_hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()),
         "why" => price::explain_last_request(agent),
         "price" => price::price(arguments, app, agent)?,
-        "open" => open_file(arguments, app)?,
-        "close" if arguments.contains("://") => {
-            if !agent.close_page(arguments).await? {
-                return Err(SlashCommandError::NotOpen { name: arguments.to_owned() });
-            }
-            format!("{arguments} is closed.")
+        "open" => open_item(arguments, app)?,
+        "doc" if arguments.is_empty() => {
+            return Err(SlashCommandError::Usage("a document: /doc ID; /open lists what is open"));
         }
-        "close" => panels::close(arguments, app)?,
+        "doc" => {
+            let id = arguments.strip_prefix(DOCUMENT_PREFIX).unwrap_or(arguments);
+            open_item(&format!("{DOCUMENT_PREFIX}{id}"), app)?
+        }
+        "close" => panels::close(arguments, app).await?,
         "panels" => panels::run(arguments, app).await?,
         "queue" => queue(agent),
         "unqueue" => {
@@ -206,6 +217,11 @@ async fn run(
             )
         }
         "tldr" | "delete" | "restore" => change_messages(name, arguments, agent).await?,
+        "detach" | "freeze" => {
+            let count = agent.freeze_messages(Some(arguments).filter(|entry| !entry.is_empty()))?;
+            let messages = pluralize(count, "message");
+            format!("{messages}: a history panel from the next request on; /close ID leaves it out")
+        }
         "recall" if arguments.is_empty() => {
             return Err(SlashCommandError::Usage("a message: /recall ID"));
         }
@@ -359,22 +375,28 @@ pub fn with_price(done: &str, cost: Option<String>) -> String {
     cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 
-fn open_file(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
+fn open_item(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
     if name.is_empty() {
-        let files = app.context.pinned_context().files;
-        let files = files.iter().map(|path| path.display().to_string());
-        let names: Vec<String> = files.chain(app.agent.pages()).collect();
+        let names = app.open_items();
         return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
     }
-    match mentions::resolve_mention(name, &app.scope, PromptSource::Typed) {
-        Err(error) => Err(SlashCommandError::NotOpened { name: name.to_owned(), error }),
-        Ok(MentionedFile::Image(_)) => Err(SlashCommandError::IsImage { name: name.to_owned() }),
-        Ok(MentionedFile::Text { path, .. }) => {
-            let cost = app.forecast_opening(&path).map(|forecast| forecast.sentence);
-            app.context.open(path);
-            Ok(with_price(&format!("{name} joins the context with the next prompt."), cost))
+    let path = mentions::resolve_mention(name, &app.scope, PromptSource::Typed);
+    let cost = match path {
+        Ok(MentionedFile::Text { path, .. }) => app.forecast_opening(&path).map(|forecast| forecast.sentence),
+        _ => None,
+    };
+    Ok(match app.open_item(name)? {
+        OpenedItem::File | OpenedItem::ContextImage => {
+            with_price(&format!("{name} joins the context with the next prompt."), cost)
         }
-    }
+        OpenedItem::PromptImage => format!("{name} goes with the next prompt."),
+        OpenedItem::Document { problem: None } => {
+            format!("{name} goes with the last prompt of each request.")
+        }
+        OpenedItem::Document { problem: Some(problem) } => {
+            format!("{name} is attached, but requests do not name it: {problem}.")
+        }
+    })
 }
 
 fn queue(agent: &Agent) -> String {

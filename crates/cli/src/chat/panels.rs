@@ -1,10 +1,6 @@
 //! `/panels` and `/close`: what a person does with panels and open files.
 
-use std::path::Path;
-
 use hardpan_app::ConversationApp;
-use hardpan_app::settings::expand_home;
-use hardpan_panels::OpenFiles;
 
 use super::command_error::SlashCommandError;
 use super::commands::with_price;
@@ -40,7 +36,8 @@ pub async fn run(arguments: &str, app: &ConversationApp) -> Result<String, Slash
 
 fn table(app: &ConversationApp) -> String {
     let panels = app.panels.registry.list(app.agent.now());
-    if panels.is_empty() {
+    let histories = app.agent.histories();
+    if panels.is_empty() && histories.is_empty() {
         return "this conversation has no panels; `panels` in config.toml, or the layout panels, adds them"
             .into();
     }
@@ -55,24 +52,16 @@ fn table(app: &ConversationApp) -> String {
         };
         table.row([panel.id.to_string(), panel.title, thousands(panel.bytes), state]);
     }
+    for (id, title) in histories {
+        table.row([id.to_string(), title.to_string(), String::new(), "frozen".to_owned()]);
+    }
     table.render(views::width())
 }
 
-/// `/close`: takes a file or a panel out of the context.
-pub fn close(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
-    let registry = &app.panels.registry;
-    let key = registry.key_of(name);
-    let path = key.as_deref().and_then(|key| key.strip_prefix("file:")).unwrap_or(name);
-    let cost = app.forecast_closing(Path::new(path)).map(|forecast| forecast.sentence);
-    let is_file = app.context.close(&expand_home(path)) || OpenFiles::close(&*app.context, path, &app.scope);
-    if is_file {
-        return Ok(with_price(&format!("{name} is closed."), cost));
-    }
-    match registry.close(name) {
-        Ok(id) => Ok(format!("{id} is closed.")),
-        Err(hardpan_panels::ActionError::NotFound { .. }) => {
-            Err(SlashCommandError::NotOpen { name: name.to_owned() })
-        }
-        Err(error) => Err(error.into()),
-    }
+/// `/close`: takes something out of the context.
+pub async fn close(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
+    let cost = app.forecast_closing(&app.item_path(name)).map(|forecast| forecast.sentence);
+    let closed = app.close_item(name).await?;
+    app.save_state().await;
+    Ok(with_price(&format!("{closed} is closed."), cost))
 }

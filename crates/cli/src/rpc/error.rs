@@ -1,6 +1,7 @@
 //! [`RpcError`]: why a request failed, which its response says in `error`.
 
 use hardpan_agent::AgentError;
+use hardpan_app::context_items::ContextItemError;
 use hardpan_app::{ActionError, error_text};
 use hardpan_prompt::ImageError;
 use hardpan_session::SessionLookupError;
@@ -19,6 +20,10 @@ pub enum RpcError {
     Action(#[from] ActionError),
     #[error(transparent)]
     Lookup(#[from] SessionLookupError),
+    #[error(transparent)]
+    Item(#[from] ContextItemError),
+    #[error(transparent)]
+    Panel(#[from] hardpan_panels::ActionError),
     #[error(transparent)]
     Image(#[from] ImageError),
     #[error(transparent)]

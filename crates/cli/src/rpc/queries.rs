@@ -5,9 +5,10 @@ use hardpan_agent::{Agent, CompactionResult};
 use hardpan_app::ConversationApp;
 use hardpan_prompt::{MessageBody, MessagePart};
 
+use super::request::PanelVisibility;
 use super::response::{
-    AgentState, CommandInfo, CommandSource, ModelInfo, QueuedInputs, ResponseData, SessionInfo, SessionStats,
-    TokenAmounts, ToolInfo, UsageSummary,
+    AgentState, CommandInfo, CommandSource, ModelInfo, PanelInfo, QueuedInputs, ResponseData, SessionInfo,
+    SessionStats, TokenAmounts, ToolInfo, UsageSummary,
 };
 
 /// `get_state`.
@@ -102,6 +103,25 @@ pub fn commands(agent: &Agent) -> ResponseData {
         argument_hint: known.argument_hint,
     });
     ResponseData::Commands { commands: commands.chain(expansions).collect() }
+}
+
+/// `get_panels`, and what changes panels.
+pub fn panels(app: &ConversationApp) -> ResponseData {
+    let listed = app.panels.registry.list(app.agent.now()).into_iter().map(|panel| PanelInfo {
+        id: panel.id,
+        title: panel.title,
+        state: if panel.hidden { PanelVisibility::Hidden } else { PanelVisibility::Shown },
+        page: panel.page,
+        pages: panel.pages,
+    });
+    let histories = app.agent.histories().into_iter().map(|(id, title)| PanelInfo {
+        id,
+        title: title.to_string(),
+        state: PanelVisibility::Shown,
+        page: 1,
+        pages: 1,
+    });
+    ResponseData::Panels { panels: listed.chain(histories).collect(), open: app.open_items() }
 }
 
 /// `get_tools` and `switch_tool`.

@@ -82,6 +82,32 @@ pub enum RpcCommand {
         /// The summary that is sent in place of all of them, in the state `tl_dr`.
         summary: Option<String>,
     },
+    /// Lists the panels of the conversation.
+    GetPanels {},
+    /// Puts a file or an image into the context, or a document of the server (`doc:ID`).
+    OpenPanel {
+        /// A path, or `doc:` and an id.
+        target: String,
+    },
+    /// Takes a file, a document, a page, a panel or a frozen history out of the context.
+    ClosePanel {
+        /// A path, `doc:ID`, an address, or the id of a panel or history.
+        target: String,
+    },
+    /// Turns a long panel to another page.
+    TurnPanel {
+        /// The panel's id, key or title.
+        panel: String,
+        /// The page, from 1.
+        page: usize,
+    },
+    /// Keeps a panel out of requests, or shows it again.
+    SwitchPanel {
+        /// The panel's id, key or title.
+        panel: String,
+        /// Whether requests show it.
+        state: PanelVisibility,
+    },
     /// Switches the model, from the next request on.
     SetModel {
         /// The model, as `hardpan models` lists it.
@@ -155,7 +181,7 @@ pub enum RpcCommand {
 }
 
 /// The names of the commands, in the order of [`RpcCommand`].
-pub const COMMAND_NAMES: [&str; 22] = [
+pub const COMMAND_NAMES: [&str; 28] = [
     "prompt",
     "steer",
     "follow_up",
@@ -163,6 +189,12 @@ pub const COMMAND_NAMES: [&str; 22] = [
     "get_state",
     "get_messages",
     "recall",
+    "set_message_state",
+    "get_panels",
+    "open_panel",
+    "close_panel",
+    "turn_panel",
+    "switch_panel",
     "set_model",
     "set_thinking_level",
     "compact",
@@ -179,6 +211,16 @@ pub const COMMAND_NAMES: [&str; 22] = [
     "approval_response",
     "input_response",
 ];
+
+/// Whether requests show a panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PanelVisibility {
+    /// They do.
+    Shown,
+    /// They do not.
+    Hidden,
+}
 
 /// Whether the model may call a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -387,4 +429,6 @@ pub enum MessageForm {
     TlDr,
     /// Not at all.
     Deleted,
+    /// In a frozen history panel, with everything before them. Only in the layout `panels`.
+    Detached,
 }

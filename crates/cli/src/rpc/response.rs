@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::request::{DeliveryMode, ThinkingLevel, ToolSwitch};
+use super::request::{DeliveryMode, PanelVisibility, ThinkingLevel, ToolSwitch};
 
 /// A line on standard output that is not an event.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -108,6 +108,13 @@ pub enum ResponseData {
         /// the first request.
         breakdown: Option<Box<Breakdown>>,
     },
+    /// Of `get_panels` and what changes panels.
+    Panels {
+        /// The panels, by their ids, then the frozen histories.
+        panels: Vec<PanelInfo>,
+        /// What is open by name: files and images, documents, pages.
+        open: Vec<String>,
+    },
     /// Of `get_tools` and `switch_tool`.
     Tools {
         /// All tools, in the order in which the model sees them.
@@ -118,6 +125,21 @@ pub enum ResponseData {
         /// Commands, skills and templates.
         commands: Vec<CommandInfo>,
     },
+}
+
+/// A panel.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PanelInfo {
+    /// Its id: `P1`, or `H1` for a frozen history.
+    pub id: Arc<str>,
+    /// Its title.
+    pub title: String,
+    /// Whether requests show it.
+    pub state: PanelVisibility,
+    /// The page that is shown, from 1.
+    pub page: usize,
+    /// How many pages there are; 0 for a panel without content.
+    pub pages: usize,
 }
 
 /// The whole content of a message.

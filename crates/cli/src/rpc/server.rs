@@ -24,7 +24,8 @@ use super::queries;
 use super::questions::{Answer, PendingQuestions};
 use super::reply::{PendingResponse, ResponseSent};
 use super::request::{
-    ApprovalAnswer, ApprovalScope, InvalidRequest, MessageForm, Request, RpcCommand, ThinkingLevel,
+    ApprovalAnswer, ApprovalScope, InvalidRequest, MessageForm, PanelVisibility, Request, RpcCommand,
+    ThinkingLevel,
 };
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use super::writer::JsonWriter;
@@ -143,8 +144,27 @@ impl RpcServer {
                     MessageForm::Whole => agent.restore_messages(range).await,
                     MessageForm::TlDr => agent.summarise_messages(range, &summary.unwrap_or_default()).await,
                     MessageForm::Deleted => agent.delete_messages(range).await,
+                    MessageForm::Detached => agent.freeze_messages(Some(range.last.unwrap_or(range.first))),
                 };
                 changed.map(|_| None).map_err(RpcError::from)
+            }
+            RpcCommand::GetPanels {} => Ok(Some(queries::panels(&self.app))),
+            RpcCommand::OpenPanel { target } => {
+                let opened = self.app.open_item(&target).map(drop).map_err(RpcError::from);
+                self.after_panel_change(opened).await
+            }
+            RpcCommand::ClosePanel { target } => {
+                let closed = self.app.close_item(&target).await.map(drop).map_err(RpcError::from);
+                self.after_panel_change(closed).await
+            }
+            RpcCommand::TurnPanel { panel, page } => {
+                let turned = self.app.panels.registry.turn_page(&panel, page, agent.now());
+                self.after_panel_change(turned.map(drop).map_err(RpcError::from)).await
+            }
+            RpcCommand::SwitchPanel { panel, state } => {
+                let is_hidden = state == PanelVisibility::Hidden;
+                let switched = self.app.panels.registry.set_hidden(&panel, is_hidden);
+                self.after_panel_change(switched.map(drop).map_err(RpcError::from)).await
             }
             RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
             RpcCommand::SetThinkingLevel { level } => self.set_thinking(level).await,
@@ -173,6 +193,16 @@ impl RpcServer {
             Ok(data) => reply.succeed(data),
             Err(error) => reply.fail(error),
         }
+    }
+
+    /// Stores what changed about panels, and lists them.
+    async fn after_panel_change(
+        &self,
+        changed: Result<(), RpcError>,
+    ) -> Result<Option<ResponseData>, RpcError> {
+        changed?;
+        self.app.save_state().await;
+        Ok(Some(queries::panels(&self.app)))
     }
 
     fn is_busy(&self) -> bool {

@@ -53,6 +53,22 @@ pub fn plan_detachment(
     None
 }
 
+/// Limits with which the next request freezes the messages up to the end of the turn that `last` is in or
+/// before: those that are sent now. None if there is no whole turn.
+pub fn limits_up_to(live: &[AgentMessage], last: usize) -> Option<DetachLimits> {
+    // The prompt that comes next ends the last turn.
+    let ends = |at: usize| ends_a_turn(live, at) || (at + 1 == live.len() && !live[at].is_user());
+    let end = (0..live.len().min(last + 1)).rev().find(|&at| ends(at))?;
+    let count = |messages: &[AgentMessage]| messages.iter().filter(|message| is_active(message)).count();
+    let (chunk_messages, keep_messages) = (count(&live[..=end]), count(&live[end + 1..]));
+    (chunk_messages > 0).then_some(DetachLimits {
+        chunk_messages,
+        chunk_tokens: 0,
+        keep_messages,
+        keep_tokens: 0,
+    })
+}
+
 /// Whether the message is sent: neither deleted nor detached.
 pub fn is_active(message: &AgentMessage) -> bool {
     matches!(message.state, MessageState::Whole | MessageState::TlDr)

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use hardpan_files::{create_private_folder, read_small_text, write_private_file};
 use hardpan_prompt::Hash;
+use hardpan_workspace::{GitOptions, RemoteError};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::repository::RepositoryAddress;
 use super::{Fetch, FetchError, WebOptions};
 
 /// How long a fetched page is used again.
@@ -47,6 +49,15 @@ enum PageProblem {
     Status(u16),
     #[error("it holds no text")]
     Empty,
+    #[error(transparent)]
+    Repository(#[from] RemoteError),
+    #[error("{page}; git says: {repository}")]
+    NeitherForm {
+        /// Why the repository was not fetched.
+        repository: Box<PageProblem>,
+        /// Why its web page was not.
+        page: Box<PageProblem>,
+    },
 }
 
 /// Fetches pages. Errors are not kept: the next time they are asked for again.
@@ -54,12 +65,19 @@ pub struct PageReader {
     fetch: Fetch,
     /// The folder of the pages that were fetched within a day; `None` keeps none.
     cache: Option<PathBuf>,
+    /// How git runs that fetches repositories; `None` shows their web pages.
+    git: Option<GitOptions>,
 }
 
 impl PageReader {
     /// A reader that may reach what `fetch` may reach.
     pub fn new(web: &WebOptions, cache: Option<PathBuf>) -> Self {
-        PageReader { fetch: Fetch::new(web), cache }
+        PageReader { fetch: Fetch::new(web), cache, git: None }
+    }
+
+    /// The same reader, which fetches repositories with git.
+    pub fn with_git(self, git: GitOptions) -> Self {
+        PageReader { git: Some(git), ..self }
     }
 
     /// Fetches a page, or takes it from the cache. `url` is an address of [`page_address`].
@@ -67,20 +85,62 @@ impl PageReader {
         if let Some(page) = self.clone().cached(url.to_owned(), now_ms).await {
             return Ok(page);
         }
-        let fetched = self.fetch.fetch_in_time(url).await.map_err(PageProblem::from)?;
+        let mut failed = None;
+        if let (Some(address), Some(git)) = (RepositoryAddress::of_url(url), self.git.clone()) {
+            match self.read_repository(url, address, git, now_ms).await {
+                Ok(page) => return Ok(page),
+                // Its web page may say what it is.
+                Err(problem) => failed = Some(problem),
+            }
+        }
+        match (self.read_page(url, now_ms).await, failed) {
+            (Ok(page), None) => {
+                self.clone().keep(page.clone()).await;
+                Ok(page)
+            }
+            (Ok(page), Some(problem)) => {
+                let text = format!("[the repository was not fetched: {problem}]\n{}", page.text);
+                Ok(WebPage { text, ..page })
+            }
+            (Err(page), None) => Err(page.into()),
+            (Err(page), Some(repository)) => {
+                let (repository, page) = (Box::new(repository), Box::new(page));
+                Err(PageProblem::NeitherForm { repository, page }.into())
+            }
+        }
+    }
+
+    async fn read_page(&self, url: &str, now_ms: i64) -> Result<WebPage, PageProblem> {
+        let fetched = self.fetch.fetch_in_time(url).await?;
         if fetched.status >= 400 {
-            return Err(PageProblem::Status(fetched.status).into());
+            return Err(PageProblem::Status(fetched.status));
         }
         let mut text = fetched.text.trim().to_owned();
         if text.is_empty() {
-            return Err(PageProblem::Empty.into());
+            return Err(PageProblem::Empty);
         }
         if text.len() > MAX_PAGE_BYTES || fetched.cut {
             let whole = text.len();
             text.truncate(text.floor_char_boundary(MAX_PAGE_BYTES));
             text.push_str(&format!("\n[cut: {} of at least {whole} bytes are shown]", text.len()));
         }
-        let page = WebPage { url: url.to_owned(), title: fetched.title.clone(), text, fetched_ms: now_ms };
+        Ok(WebPage { url: url.to_owned(), title: fetched.title, text, fetched_ms: now_ms })
+    }
+
+    async fn read_repository(
+        self: &Arc<Self>,
+        url: &str,
+        address: RepositoryAddress,
+        git: GitOptions,
+        now_ms: i64,
+    ) -> Result<WebPage, PageProblem> {
+        let parsed: Url = url.parse().map_err(FetchError::InvalidAddress)?;
+        self.fetch.guard.check_url(&parsed).map_err(FetchError::from)?;
+        let host = parsed.host_str().unwrap_or_default();
+        self.fetch.guard.resolve_host(host.trim_matches(['[', ']'])).await.map_err(FetchError::from)?;
+        let read = tokio::task::spawn_blocking(move || address.read(&git)).await;
+        let (title, text) = read.map_err(|error| FetchError::Conversion(error.into()))??;
+        let page = WebPage { url: url.to_owned(), title: Some(title), text, fetched_ms: now_ms };
         self.clone().keep(page.clone()).await;
         Ok(page)
     }
@@ -161,8 +221,7 @@ fn trim_address(mut word: &str) -> &str {
     }
 }
 
-/// The address to fetch for one that a person named: files on GitHub as they are, and a repository's
-/// README.
+/// The address to fetch for one that a person named: files on GitHub as they are.
 pub fn page_address(url: &str) -> String {
     let Ok(parsed) = Url::parse(url) else { return url.to_owned() };
     if parsed.host_str() != Some("github.com") || parsed.query().is_some() {
@@ -171,10 +230,6 @@ pub fn page_address(url: &str) -> String {
     let parts: Vec<&str> = parsed.path().split('/').filter(|part| !part.is_empty()).collect();
     let raw = "https://raw.githubusercontent.com";
     match parts[..] {
-        [owner, repository] => {
-            let repository = repository.strip_suffix(".git").unwrap_or(repository);
-            format!("{raw}/{owner}/{repository}/HEAD/README.md")
-        }
         [owner, repository, "blob" | "raw", ref path @ ..] if path.len() > 1 => {
             format!("{raw}/{owner}/{repository}/{}", path.join("/"))
         }
@@ -196,11 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn files_and_repositories_on_github_are_fetched_raw() {
+    fn files_on_github_are_fetched_raw() {
         let raw = "https://raw.githubusercontent.com";
         for (url, address) in [
-            ("https://github.com/o/r", format!("{raw}/o/r/HEAD/README.md")),
-            ("https://github.com/o/r.git/", format!("{raw}/o/r/HEAD/README.md")),
+            ("https://github.com/o/r", "https://github.com/o/r".to_owned()),
             ("https://github.com/o/r/blob/main/src/a.rs", format!("{raw}/o/r/main/src/a.rs")),
             ("https://github.com/o/r/issues/1", "https://github.com/o/r/issues/1".to_owned()),
             ("https://github.com/o", "https://github.com/o".to_owned()),

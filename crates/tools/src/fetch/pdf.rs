@@ -189,7 +189,7 @@ impl Extractor<'_, '_> {
     fn draw(&mut self, content: &[u8], resources: Option<&Dictionary>, state: &mut TextState, depth: usize) {
         let mut parser = Parser::new(content, 0);
         let mut operands: Vec<Object> = Vec::new();
-        while let Some(object) = parser.next() {
+        while let Some(object) = parser.next_object() {
             let Object::Operator(word) = object else {
                 // No operator takes so many.
                 if operands.len() < 100 {

@@ -17,12 +17,23 @@ use crate::Scope;
 
 const HTML: [(HeaderName, &str); 1] = [(CONTENT_TYPE, "text/html; charset=utf-8")];
 
+/// The smallest file that shows a line.
+const PDF: &str = "%PDF-1.4\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj\n2 0 obj << /Kids [3 0 R] >> endobj\n\
+    3 0 obj << /Type /Page /Contents 4 0 R /Resources << /Font << /F << /Subtype /Type1 >> >> >> >> endobj\n\
+    4 0 obj << /Length 44 >> stream\nBT /F 12 Tf 72 720 Td (Words on paper.) Tj ET\nendstream endobj\n\
+    trailer << /Root 1 0 R /Info << /Title (Paper) >> >>";
+
 /// A server on loopback; it ends with the test's runtime.
 async fn server() -> SocketAddr {
     let endless = || async {
         let chunks =
             stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(b"<p>more and more</p>\n")));
         (HTML, Body::from_stream(chunks))
+    };
+    let endless_text = || async {
+        let line = "more and more and more of it, a line that does not end the page\n".repeat(1000);
+        let chunks = stream::repeat_with(move || Ok::<_, Infallible>(Bytes::from(line.clone())));
+        ([(CONTENT_TYPE, "text/plain")], Body::from_stream(chunks))
     };
     let silent = || async { (HTML, Body::from_stream(stream::pending::<Result<Bytes, Infallible>>())) };
     let long: String = (0..10_000).map(|number| format!("<p>paragraph {number}</p>")).collect();
@@ -50,6 +61,9 @@ async fn server() -> SocketAddr {
         .route("/to-private", get(|| async { Redirect::temporary("http://169.254.169.254/latest") }))
         .route("/to-other", get(|| async { Redirect::temporary("http://localhost:1/?a=secret") }))
         .route("/endless", get(endless))
+        .route("/endless-text", get(endless_text))
+        .route("/pdf", get(|| async { ([(CONTENT_TYPE, "application/pdf")], PDF) }))
+        .route("/bytes", get(|| async { ([(CONTENT_TYPE, "application/octet-stream")], PDF) }))
         .route("/silent", get(silent))
         .route("/long", get(move || async move { (HTML, long).into_response() }));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -210,4 +224,29 @@ async fn what_is_no_address_is_told() {
     assert!(failure(&tool, "not an address").await.contains("the address is not valid"));
     assert!(failure(&tool, "ftp://example.com/").await.contains("must begin with http"));
     assert!(failure(&tool, "https://user:secret@example.com/").await.contains("user name or a password"));
+}
+
+#[tokio::test]
+async fn pdf_files_are_text_also_if_they_do_not_say_what_they_are() {
+    let server = server().await;
+    let tool = tool(&["*"]);
+    for path in ["pdf", "bytes"] {
+        let (text, outcome) = call(&tool, json!({"url": format!("http://{server}/{path}")})).await;
+        assert!(!outcome.is_error);
+        assert_eq!(text, format!("Title: Paper\nAddress: http://{server}/{path}\n\nWords on paper."));
+    }
+}
+
+#[tokio::test]
+async fn pages_of_the_context_end_with_a_note_where_they_are_cut() {
+    let server = server().await;
+    let web = WebOptions { private_hosts: vec!["*".to_owned()], proxy: None };
+    let reader = Arc::new(PageReader::new(&web, None));
+    let page = reader.read(&format!("http://{server}/endless-text"), 0).await.unwrap();
+    let note = page.text.lines().next_back().unwrap();
+    assert!(note.starts_with("[cut: 65536 of at least 52"), "{note}");
+    let told = reader.read(&format!("http://{server}/loop"), 0).await.unwrap_err().to_string();
+    assert_eq!(told, "it sends from one address to the next more than 5 times");
+    let page = reader.read(&format!("http://{server}/pdf"), 0).await.unwrap();
+    assert_eq!((page.title.as_deref(), &*page.text), (Some("Paper"), "Words on paper."));
 }

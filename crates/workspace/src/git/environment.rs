@@ -83,6 +83,38 @@ pub(super) fn for_own_settings(
     variables
 }
 
+/// For a git that fetches from another machine into an empty repository: it gets no settings of the
+/// user, asks nothing, and follows no redirect to another host.
+pub(super) fn for_fetching(folder: &Path) -> Vec<(OsString, OsString)> {
+    let above = folder.parent().unwrap_or(folder);
+    let mut variables = vec![
+        variable("GIT_CONFIG_NOSYSTEM", "1"),
+        variable("GIT_ATTR_NOSYSTEM", "1"),
+        variable("GIT_CONFIG_GLOBAL", "/dev/null"),
+        variable("GIT_CEILING_DIRECTORIES", above),
+        variable("GIT_TERMINAL_PROMPT", "0"),
+        variable("GIT_ASKPASS", "/bin/false"),
+        variable("GIT_NO_LAZY_FETCH", "1"),
+        variable("GIT_ALLOW_PROTOCOL", "http:https"),
+        variable("HOME", "/nonexistent"),
+        variable("PATH", "/usr/bin:/bin"),
+        variable("LC_ALL", "C"),
+    ];
+    let own = OVERRIDES.into_iter().filter(|(name, _)| *name != "protocol.allow");
+    variables.extend(as_variables(own.chain(FETCH_SETTINGS)));
+    variables
+}
+
+/// Settings of a git that fetches.
+const FETCH_SETTINGS: [(&str, &str); 4] = [
+    ("http.followRedirects", "false"),
+    // Slower than this for so long, it is given up.
+    ("http.lowSpeedLimit", "1000"),
+    ("http.lowSpeedTime", "15"),
+    // Whatever comes stays in one file, whose size is limited.
+    ("fetch.unpackLimit", "1"),
+];
+
 fn for_repository(folders: &RepositoryFolders, own_settings: Option<&Path>) -> Vec<(OsString, OsString)> {
     let above = folders.work_tree.parent().unwrap_or(&folders.work_tree);
     vec![

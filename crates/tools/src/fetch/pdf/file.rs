@@ -57,7 +57,7 @@ impl<'a> PdfFile<'a> {
             at = found + 3;
             let Some(number) = number_before(&self.bytes[..found]) else { continue };
             let mut parser = Parser::new(self.bytes, at);
-            let Some(object) = parser.next() else { return };
+            let Some(object) = parser.next_object() else { return };
             let stream = match &object {
                 Object::Dictionary(entries) => stream_range(self.bytes, &mut parser, entries),
                 _ => None,
@@ -78,7 +78,7 @@ impl<'a> PdfFile<'a> {
 
     fn find_trailers(&mut self) {
         for found in memmem::find_iter(self.bytes, b"trailer") {
-            if let Some(Object::Dictionary(entries)) = Parser::new(self.bytes, found + 7).next() {
+            if let Some(Object::Dictionary(entries)) = Parser::new(self.bytes, found + 7).next_object() {
                 self.trailer.extend(entries);
             }
         }
@@ -101,13 +101,13 @@ impl<'a> PdfFile<'a> {
             let mut room = bytes.len().saturating_mul(2);
             for _ in 0..count {
                 let (Some(Object::Number(number)), Some(Object::Number(offset))) =
-                    (header.next(), header.next())
+                    (header.next_object(), header.next_object())
                 else {
                     break;
                 };
                 let start = first.saturating_add(offset as usize);
                 let mut parser = Parser::new(&bytes, start);
-                let Some(object) = parser.next() else { continue };
+                let Some(object) = parser.next_object() else { continue };
                 let Some(left) = room.checked_sub(parser.at.saturating_sub(start)) else { break };
                 room = left;
                 if self.objects.len() < MAX_OBJECTS {
@@ -194,10 +194,12 @@ impl<'a> PdfFile<'a> {
                     Err(error) if !error.output.is_empty() && error.output.len() < limit => error.output,
                     Err(_) => return None,
                 },
-                "ASCIIHexDecode" | "AHx" => match Parser::new(&[b"<", &bytes[..], b">"].concat(), 0).next() {
-                    Some(Object::Text(bytes)) => bytes,
-                    _ => return None,
-                },
+                "ASCIIHexDecode" | "AHx" => {
+                    match Parser::new(&[b"<", &bytes[..], b">"].concat(), 0).next_object() {
+                        Some(Object::Text(bytes)) => bytes,
+                        _ => return None,
+                    }
+                }
                 "ASCII85Decode" | "A85" => ascii85(&bytes),
                 _ => return None,
             };

@@ -121,7 +121,7 @@ impl Font {
     fn read_character_map(&mut self, bytes: &[u8]) {
         let mut parser = Parser::new(bytes, 0);
         let mut operands: Vec<Object> = Vec::new();
-        while let Some(object) = parser.next() {
+        while let Some(object) = parser.next_object() {
             let Object::Operator(word) = object else {
                 operands.push(object);
                 if operands.len() > MAX_MAPPED * 3 {

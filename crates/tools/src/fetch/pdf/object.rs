@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next object; none at the end.
-    pub fn next(&mut self) -> Option<Object> {
+    pub fn next_object(&mut self) -> Option<Object> {
         self.object(0)
     }
 
@@ -59,8 +59,8 @@ impl<'a> Parser<'a> {
         while let Some(byte) = self.peek() {
             match byte {
                 b'%' => {
-                    self.at +=
-                        self.rest().iter().position(|&byte| is_line_end(byte)).unwrap_or(self.rest().len())
+                    let rest = self.rest();
+                    self.at += rest.iter().position(|&byte| is_line_end(byte)).unwrap_or(rest.len());
                 }
                 byte if is_space(byte) => self.at += 1,
                 _ => return,
@@ -82,7 +82,10 @@ impl<'a> Parser<'a> {
             b'<' => Object::Text(self.hexadecimal()),
             b'[' => {
                 let mut items = Vec::new();
-                while depth < MAX_DEPTH {
+                if depth >= MAX_DEPTH {
+                    return Some(Object::Null);
+                }
+                loop {
                     self.skip_space();
                     if self.peek()? == b']' {
                         self.at += 1;
@@ -103,7 +106,10 @@ impl<'a> Parser<'a> {
 
     fn dictionary(&mut self, depth: usize) -> Option<Object> {
         let mut entries = Dictionary::new();
-        while depth < MAX_DEPTH {
+        if depth >= MAX_DEPTH {
+            return Some(Object::Null);
+        }
+        loop {
             self.skip_space();
             if self.rest().starts_with(b">>") {
                 self.at += 2;
@@ -261,7 +267,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Object {
-        Parser::new(text.as_bytes(), 0).next().unwrap()
+        Parser::new(text.as_bytes(), 0).next_object().unwrap()
     }
 
     #[test]
@@ -287,10 +293,10 @@ mod tests {
     fn what_is_broken_off_or_nested_without_end_ends() {
         for text in ["<< /A", "[1 2", "(never", "<41", "/", "12 0", ">>", "]", "<< /A endobj"] {
             let mut parser = Parser::new(text.as_bytes(), 0);
-            while parser.next().is_some() {}
+            while parser.next_object().is_some() {}
         }
         let deep = "[".repeat(100_000);
         let mut parser = Parser::new(deep.as_bytes(), 0);
-        while parser.next().is_some() {}
+        while parser.next_object().is_some() {}
     }
 }
