@@ -388,3 +388,6 @@ async fn times_are_those_of_the_content_also_after_a_resume() {
 
 #[path = "embedding/panels.rs"]
 mod panels;
+
+#[path = "embedding/context_items.rs"]
+mod context_items;

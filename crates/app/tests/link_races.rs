@@ -140,7 +140,7 @@ fn files_that_a_prompt_mentions_are_those_of_the_workspace() {
     for source in [PromptSource::Typed, PromptSource::Piped] {
         race(&place, || {
             let found = FILES.map(|name| match resolve_mention(name, &place.scope, source) {
-                Ok(MentionedFile::Image(image)) => image.data.to_string(),
+                Ok(MentionedFile::Image { image, .. }) => image.data.to_string(),
                 _ => String::new(),
             });
             found.concat()

@@ -315,6 +315,83 @@ fn notes_at_end(client: Client) -> Vec<String> {
 }
 
 #[test]
+fn panels_are_listed_opened_turned_hidden_and_closed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/a.txt", "the words of a\n");
+    let script = "
+turns:
+  - when: {contains: Remember}
+    tool_calls: [{name: panel, arguments: {action: scratch_write, target: long, text: \"LONG\"}}]
+default: {text: Yes.}";
+    let script = script.replace("LONG", &"many words ".repeat(3_000));
+    let _provider = Provider::start(&sandbox, &script, "panels = [\"todo\", \"scratchpad\"]");
+    let mut client = Client::start(&sandbox, &["--yes"]);
+    client.prompt("Remember this");
+    let row = |data: &Value, id: &str| -> (String, u64, u64) {
+        let panels = data["panels"].as_array().expect("a list").iter();
+        let panel = panels.clone().find(|panel| panel["id"] == id).unwrap_or_else(|| panic!("{data}"));
+        let number = |name: &str| panel[name].as_u64().expect("a number");
+        (panel["state"].as_str().expect("a state").to_owned(), number("page"), number("pages"))
+    };
+    let listed = client.data(json!({"type": "get_panels"}));
+    assert_eq!(row(&listed, "P1"), ("shown".to_owned(), 1, 0));
+    assert_eq!(row(&listed, "P9"), ("shown".to_owned(), 1, 3));
+    let turned = client.data(json!({"type": "turn_panel", "panel": "P9", "page": 2}));
+    assert_eq!(row(&turned, "P9"), ("shown".to_owned(), 2, 3));
+    let hidden = client.data(json!({"type": "switch_panel", "panel": "scratchpad", "state": "hidden"}));
+    assert_eq!(row(&hidden, "P9").0, "hidden");
+    let opened = client.data(json!({"type": "open_panel", "target": "a.txt"}));
+    assert_eq!(opened["open"], json!(["a.txt"]));
+    client.prompt("Again");
+    let context = client.data(json!({"type": "get_context"})).to_string();
+    assert!(context.contains("file:a.txt") && !context.contains("panel:scratchpad"), "{context}");
+    let closed = client.data(json!({"type": "close_panel", "target": "a.txt"}));
+    assert_eq!(closed["open"], json!([]));
+    let shown = client.data(json!({"type": "switch_panel", "panel": "P9", "state": "shown"}));
+    assert_eq!(row(&shown, "P9").0, "shown");
+    for (request, error) in [
+        (json!({"type": "open_panel", "target": "none.txt"}), "none.txt: there is no such file"),
+        (json!({"type": "close_panel", "target": "none.txt"}), "none.txt is not open"),
+        (json!({"type": "turn_panel", "panel": "P77", "page": 1}), "there is no panel P77"),
+    ] {
+        let told = client.error(request);
+        assert!(told.starts_with(error), "{told}");
+    }
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn messages_are_summarised_deleted_and_restored() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "layout = \"panels\"");
+    let mut client = Client::start(&sandbox, &[]);
+    client.prompt("My number is 4711.");
+    client.prompt("My colour is blue.");
+    let messages = client.data(json!({"type": "get_messages"}));
+    let ids: Vec<&Value> =
+        messages["messages"].as_array().expect("a list").iter().map(|m| &m["id"]).collect();
+    let change = |state: &str, summary: Value| json!({"type": "set_message_state", "entry": ids[0], "last": ids[1], "state": state, "summary": summary});
+    let states = |client: &mut Client| -> Vec<Value> {
+        let messages = client.data(json!({"type": "get_messages"}));
+        messages["messages"].as_array().expect("a list").iter().map(|m| m["state"].clone()).collect()
+    };
+    let whole = states(&mut client);
+    for (state, summary) in [("tl_dr", json!("A number.")), ("deleted", Value::Null)] {
+        client.data(change(state, summary));
+        assert_ne!(states(&mut client)[0], whole[0], "{state}");
+    }
+    client.data(change("whole", Value::Null));
+    assert_eq!(states(&mut client), whole);
+    // Frozen, they are a panel.
+    client.data(change("detached", Value::Null));
+    client.prompt("Go on.");
+    let panels = client.data(json!({"type": "get_panels"}));
+    assert!(panels["panels"].as_array().expect("a list").iter().any(|panel| panel["id"] == "H1"), "{panels}");
+    client.data(json!({"type": "close_panel", "target": "H1"}));
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
 fn tools_are_listed_and_switched_for_the_next_request() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
