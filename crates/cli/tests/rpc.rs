@@ -321,10 +321,14 @@ fn panels_are_listed_opened_turned_hidden_and_closed() {
     let script = "
 turns:
   - when: {contains: Remember}
-    tool_calls: [{name: panel, arguments: {action: scratch_write, target: long, text: \"LONG\"}}]
+    tool_calls:
+      - {name: panel, arguments: {action: scratch_write, target: one, text: \"LONG\"}}
+      - {name: panel, arguments: {action: scratch_write, target: two, text: \"LONG\"}}
+      - {name: panel, arguments: {action: scratch_write, target: three, text: \"LONG\"}}
 default: {text: Yes.}";
-    let script = script.replace("LONG", &"many words ".repeat(3_000));
-    let _provider = Provider::start(&sandbox, &script, "panels = [\"todo\", \"scratchpad\"]");
+    let script = script.replace("LONG", &"many words ".repeat(700));
+    let _provider =
+        Provider::start(&sandbox, &script, "layout = \"panels\"\npanels = [\"todo\", \"scratchpad\"]");
     let mut client = Client::start(&sandbox, &["--yes"]);
     client.prompt("Remember this");
     let row = |data: &Value, id: &str| -> (String, u64, u64) {
@@ -335,9 +339,9 @@ default: {text: Yes.}";
     };
     let listed = client.data(json!({"type": "get_panels"}));
     assert_eq!(row(&listed, "P1"), ("shown".to_owned(), 1, 0));
-    assert_eq!(row(&listed, "P9"), ("shown".to_owned(), 1, 3));
+    assert_eq!(row(&listed, "P9"), ("shown".to_owned(), 1, 2));
     let turned = client.data(json!({"type": "turn_panel", "panel": "P9", "page": 2}));
-    assert_eq!(row(&turned, "P9"), ("shown".to_owned(), 2, 3));
+    assert_eq!(row(&turned, "P9"), ("shown".to_owned(), 2, 2));
     let hidden = client.data(json!({"type": "switch_panel", "panel": "scratchpad", "state": "hidden"}));
     assert_eq!(row(&hidden, "P9").0, "hidden");
     let opened = client.data(json!({"type": "open_panel", "target": "a.txt"}));
