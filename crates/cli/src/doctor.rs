@@ -206,12 +206,12 @@ fn check_sandbox() -> Check {
         SandboxSupport::Partial(missing) => Check::warning(
             "sandbox",
             format!("incomplete: {missing}"),
-            "commands of the model ask first (`hardpan docs sandbox`)",
+            "commands of the model ask first (`hardpan docs security`)",
         ),
         SandboxSupport::None(reason) => Check::warning(
             "sandbox",
             format!("none: {reason}"),
-            "every command of the model asks first (`hardpan docs sandbox`)",
+            "every command of the model asks first (`hardpan docs security`)",
         ),
     }
 }

@@ -364,3 +364,33 @@ fn hardpan_s_own_documents_are_listed_and_printed() {
     let system = sandbox.text(&["prompt", "--snapshot", &snapshot("tools")]);
     assert!(system.contains("`hardpan docs NAME`"), "the model is told where to look");
 }
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_to_do() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.text(&["doctor"]);
+    assert!(text.contains("!  keys       none: an offline assistant answers\n"), "{text}");
+    assert!(text.contains("set ANTHROPIC_API_KEY"), "{text}");
+    let checks = sandbox.json(&["doctor", "--json"]);
+    let outcome = |name: &str| {
+        let found = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
+        found.unwrap_or_else(|| panic!("no check {name}"))["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([outcome("settings"), outcome("sessions"), outcome("folder")], ["ok", "ok", "ok"]);
+    sandbox.write("config/config.toml", "model = 3\n");
+    let ran = sandbox.run(&["doctor"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("1 of "), "{}", ran.stderr);
+    assert!(String::from_utf8(ran.stdout).unwrap().contains("x  settings   "));
+}
+
+#[test]
+fn completions_and_the_manual_know_every_command() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = sandbox.text(&["completions", shell]);
+        assert!(["doctor", "audit", "replay"].iter().all(|name| script.contains(name)), "{shell}");
+    }
+    let page = sandbox.text(&["man"]);
+    assert!(page.contains("HARDPAN AUDIT") && page.contains("discover"), "{page}");
+}
