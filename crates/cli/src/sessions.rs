@@ -207,7 +207,7 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
 }
 
 /// A time to the minute, in UTC: `2026-11-15 07:12`.
-fn day_and_minute(time: Option<Timestamp>) -> String {
+pub fn day_and_minute(time: Option<Timestamp>) -> String {
     time.map_or_else(|| "-".into(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 

@@ -1,6 +1,8 @@
 //! The tables that commands print: providers, the blocks of a request, and the breakdown of
 //! the context.
 
+use std::io::{self, IsTerminal};
+
 use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook, LifetimeOutlook};
 use hardpan_prompt::{CacheLifetime, ItemKind, Omission};
 use hardpan_providers::{HttpRequest, mask_url};
@@ -10,12 +12,20 @@ use serde::Serialize;
 use crate::origins::{BlockOrigins, PartOrigin};
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
-/// The width to print tables in: `COLUMNS` if set, else the terminal's width, else 100.
+/// The width to print tables in: `COLUMNS` if set, else the terminal's width, else 100. In a pipe,
+/// nothing is cut.
 pub fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let columns = columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)));
+    let columns = match columns {
+        None if !io::stdout().is_terminal() => return UNCUT,
+        None => terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
+        columns => columns,
+    };
     columns.filter(|columns| *columns >= 20).unwrap_or(100)
 }
+
+/// The width where standard output is no terminal: a program that reads a table wants all of it.
+const UNCUT: usize = 10_000;
 
 /// A row of `hardpan providers`.
 #[derive(Serialize)]

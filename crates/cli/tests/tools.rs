@@ -30,7 +30,7 @@ fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
     let told = "· write notes/a.txt: not run: nobody is there to ask; it can be allowed with --yes, or with allow = [\"write(notes/a.txt)\"] in config.toml\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     let ran = cli.print(&["-p", "Do fly"]);
-    let told = "· fly the moon: not run: There is no tool named fly. The tools are: read, grep, find, ls, symbols, edit, write, bash, fetch, recall.\n";
+    let told = "· fly to=the moon: not run: There is no tool named fly. The tools are: read, grep, find, ls, symbols, edit, write, bash, fetch, recall.\n";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "I have nothing to add.\n");
 }

@@ -18,6 +18,7 @@ use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 use super::command_error::SlashCommandError;
 use super::{display, panels, price};
 use crate::output::{Align, Table, cut, safe, thousands};
+use crate::sessions::day_and_minute;
 use crate::{context_layers, views};
 
 /// Each command with its description, in the order of `/help`.
@@ -439,10 +440,16 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
     if sessions.is_empty() {
         return "this folder has no other conversation; `hardpan sessions --all` lists all folders".into();
     }
-    let mut table = Table::new(&[("id", Align::Left), ("messages", Align::Right), ("about", Align::Left)]);
+    let mut table = Table::new(&[
+        ("id", Align::Left),
+        ("last used (UTC)", Align::Left),
+        ("messages", Align::Right),
+        ("about", Align::Left),
+    ]);
     for session in &sessions {
         let about = session.name.as_deref().or(session.first_prompt.as_deref()).unwrap_or_default();
-        table.row([session.id.to_string(), session.messages.to_string(), about.to_owned()]);
+        let used = day_and_minute(session.last_activity);
+        table.row([session.id.to_string(), used, session.messages.to_string(), about.to_owned()]);
     }
     format!("{}/resume SESSION switches to one of them", table.render(views::width()))
 }

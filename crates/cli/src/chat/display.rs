@@ -214,16 +214,32 @@ fn print_command_output(output: &str) {
     screen::print_dimmed_lines(&lines);
 }
 
-/// A call's argument values on one line; an ellipsis stands for texts of several lines.
+/// The arguments that say what a call is about, the most telling first.
+const SUBJECTS: [&str; 4] = ["pattern", "command", "url", "path"];
+
+/// A call's arguments on one line: what it is about, then the others with their names. Lists, objects
+/// and texts of several lines are left out.
 fn arguments_summary(args: &Value) -> String {
-    let word = |value: &Value| match value.as_str() {
-        Some(text) if text.contains('\n') => "…".to_owned(),
-        Some(text) => text.to_owned(),
-        None => value.to_string(),
-    };
     let Some(args) = args.as_object() else { return String::new() };
-    let words = args.iter().map(|(_, value)| word(value));
-    words.collect::<Vec<_>>().join(" ")
+    let subject = SUBJECTS.into_iter().find_map(|name| Some((name, args.get(name)?.as_str()?)));
+    let is_short = |value: &Value| match value {
+        Value::String(text) => !text.contains('\n'),
+        Value::Bool(_) | Value::Number(_) => true,
+        _ => false,
+    };
+    let others =
+        args.iter().filter(|(name, value)| subject.is_none_or(|(is, _)| is != *name) && is_short(value));
+    let word = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) => format!("{name}={text}"),
+        None => format!("{name}={value}"),
+    };
+    let first =
+        subject.map(
+            |(_, text)| {
+                if text.contains('\n') { format!("{} …", first_line(text)) } else { text.to_owned() }
+            },
+        );
+    first.into_iter().chain(others.map(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// What a call is about: its path, command, URL or pattern, else its arguments.
@@ -362,13 +378,23 @@ mod tests {
     }
 
     #[test]
+    fn a_call_s_line_names_what_is_not_clear_by_itself() {
+        let line = |args: Value| arguments_summary(&args);
+        assert_eq!(
+            line(json!({"path": "src", "pattern": "render", "literal": true})),
+            "render path=src literal=true"
+        );
+        assert_eq!(line(json!({"path": "a.rs", "offset": 1, "limit": 24})), "a.rs offset=1 limit=24");
+        assert_eq!(line(json!({"path": "a.rs", "edits": [{"old_text": "a"}]})), "a.rs");
+        assert_eq!(line(json!({"command": "ls\ncd", "timeout": 3})), "ls … timeout=3");
+        assert_eq!(line(json!({"path": "a.rs", "content": "a\nb"})), "a.rs");
+    }
+
+    #[test]
     fn a_call_is_named_by_what_it_is_about() {
         assert_eq!(call_subject(&json!({"content": "x", "path": "a.txt"})), "a.txt");
         assert_eq!(call_subject(&json!({"command": "ls\ncd", "timeout": 3})), "ls");
-        assert_eq!(
-            call_subject(&json!({"to": "the moon", "by": 3})),
-            arguments_summary(&json!({"to": "the moon", "by": 3}))
-        );
+        assert_eq!(call_subject(&json!({"to": "the moon", "by": 3})), "to=the moon by=3");
         assert_eq!(call_subject(&json!("broken")), "");
     }
 

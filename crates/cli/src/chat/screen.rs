@@ -320,8 +320,7 @@ fn is_dumb() -> bool {
 /// Columns and rows of the terminal.
 pub fn screen_size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
-    let (width, height) =
-        size.map_or((crate::views::width(), 24), |(width, height)| (width.0.into(), height.0.into()));
+    let (width, height) = size.map_or((100, 24), |(width, height)| (width.0.into(), height.0.into()));
     (width.max(4), height.max(2))
 }
 
