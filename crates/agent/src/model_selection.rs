@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_providers::{Client, UnsupportedFeature};
-use hardpan_session::Record;
+use hardpan_session::{LAYOUT_RECORD, Record};
 
 use crate::agent::{Agent, lock};
 use crate::error::AgentError;
@@ -46,6 +46,26 @@ impl Agent {
     /// How much the model thinks from the next request on.
     pub fn thinking(&self) -> ThinkingSetting {
         lock(&self.inner.selection).thinking
+    }
+
+    /// Stores model and layout of a conversation whose first run ended without an answer: no request
+    /// tells of them, and the conversation must go on with the same ones.
+    pub(crate) fn store_unanswered_choice(&self) {
+        let (provider, model, layout) = {
+            let selection = lock(&self.inner.selection);
+            let ModelSelection { target, layout, .. } = &*selection;
+            (Arc::from(target.provider.as_str()), Arc::from(target.model.id.as_str()), layout.as_str())
+        };
+        let mut conversation = lock(&self.inner.conversation);
+        if conversation.requests > 0 || conversation.model.is_some() {
+            return;
+        }
+        conversation.model = Some((Arc::clone(&provider), Arc::clone(&model)));
+        let layout = Record::Custom { custom_type: LAYOUT_RECORD.into(), data: layout.into() };
+        for record in [Record::ModelChange { provider, model }, layout] {
+            // What cannot be written is reported with the next message.
+            drop(conversation.append_record(record, self.now()));
+        }
     }
 
     /// Selects the model from the next request on, and stores the choice in the session.

@@ -131,6 +131,7 @@ impl Agent {
             Err(error) => (RunEnd::Error { message: error.to_string() }, Some(error)),
         };
         tracing::info!(end = ?stop, "run ended");
+        self.store_unanswered_choice();
         lock(&self.inner.conversation).store_run_records(FlushScope::Run, self.now());
         if self.events().has_listeners::<AgentEnd>() {
             let messages = messages_after(&lock(&self.inner.conversation).messages, before.as_ref());

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::process::{Command, Stdio};
+
 use hardpan_session::{Record, Session, SessionStore};
 use hardpan_test_support::{TestResponse, TestServer};
 use serde_json::{Value, json};
@@ -166,4 +168,23 @@ fn the_key_that_is_there_is_used() {
     assert_eq!(model(&["GEMINI_API_KEY", "OPENAI_API_KEY"]), "gpt-6.1-sol");
     sandbox.write("config/config.toml", "model = \"opus\"\n");
     assert_eq!(model(&["OPENAI_API_KEY"]), "claude-opus-5-5", "a choice of the person stands");
+}
+
+/// A person stops the first answer before its first word: the conversation goes on with the same model.
+#[cfg(unix)]
+#[test]
+fn a_conversation_whose_first_answer_was_stopped_keeps_its_model_and_layout() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let sandbox = Sandbox::new();
+    let address = server.local_addr().unwrap();
+    sandbox.write("config/config.toml", format!("[providers.openai]\nbase_url = \"http://{address}/v1\"\n"));
+    let mut command = sandbox.command(&["-p", "Hi", "--model", "gpt-6-luna", "--layout", "tiers"]);
+    let mut child = command.env("OPENAI_API_KEY", "a-key").stdin(Stdio::null()).spawn().unwrap();
+    let (_connection, _) = server.accept().unwrap();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    child.wait().unwrap();
+    let shown = sandbox.run(&["context", "--continue", "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!([&shown["model"], &shown["layout"]], ["gpt-6-luna", "tiers"]);
 }

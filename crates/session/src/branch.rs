@@ -32,6 +32,10 @@ pub struct Branch {
     pub leaf: Option<Arc<str>>,
 }
 
+/// The type of the custom record that says which layout a conversation uses, if none of its requests
+/// does, because none was answered.
+pub const LAYOUT_RECORD: &str = "hardpan.layout";
+
 impl Session {
     /// The branch that ends at the entry `leaf`, or at the last entry of the file.
     pub fn branch(&self, leaf: Option<&str>) -> Result<Branch, SessionError> {
@@ -81,6 +85,9 @@ impl Session {
                 }
                 Record::Memory { memory } => remembered.push(memory),
                 Record::Custom { custom_type, data } => {
+                    if &**custom_type == LAYOUT_RECORD {
+                        branch.layout = data.as_str().map(Into::into);
+                    }
                     branch.custom.insert(custom_type.clone(), data.clone());
                 }
                 Record::Request(request) => {

@@ -47,7 +47,7 @@ mod store; // SessionStore: the sessions of a data folder
 mod summary; // SessionSummary: a session as a list shows it
 mod tree; // EntryTree, Fork: tree, leaves, labels and requests of a whole session
 
-pub use branch::Branch;
+pub use branch::{Branch, LAYOUT_RECORD};
 pub use entry::{Entry, Header, VERSION};
 pub use export::{ExportFormat, ExportScope, UnknownExportFormat};
 pub use lines::lines;
