@@ -24,7 +24,7 @@ use crate::notice::{Notice, NoticeSink};
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
     Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, ProviderConfig, RetryConfig, SandboxMode,
-    SpineConfig, UnknownSandboxMode,
+    ScreenKind, SpineConfig, UnknownSandboxMode,
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
@@ -221,6 +221,9 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.secrets = None;
     // A file of the user's, whatever it holds, would go to the model.
     project.prompt_path = None;
+    // What keys do in an approval is the user's own business.
+    project.keys.clear();
+    project.screen = None;
     // The stricter mode counts (`Config::merged_with`).
     project.network = project.network.take().filter(|network| *network == NetworkSetting::Switch(false));
     project.limits = LimitsConfig::default();

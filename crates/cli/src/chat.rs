@@ -4,7 +4,7 @@
 mod approval_question; // ApprovalQuestion: what a person sees before a call runs
 mod command_error; // SlashCommandError: why a slash command failed
 pub mod commands; // the slash commands
-mod display; // EventPrinter: shows the agent's events as text
+pub mod display; // EventPrinter: shows the agent's events as text
 mod editor; // LineEditor: the line that the user types
 mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
 mod keys; // KeyDecoder: from the bytes of a terminal to keys
@@ -23,7 +23,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::ChatArgs;
+use crate::output::OutputFormat;
+use hardpan_app::settings::ScreenKind;
 use signals::Interrupt;
+
+pub use repl::open_or_ask;
 
 /// The error context where installing signal handlers fails.
 pub const SIGNALS_UNAVAILABLE: &str = "cannot listen for signals";
@@ -74,10 +78,21 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let result = runtime.block_on(async {
         match input {
             Some(input) => one_shot::answer(flags, input).await,
+            None if is_page_wanted(flags) => crate::page_chat::converse(flags).await,
             None => repl::converse(flags).await,
         }
     });
     // A tool or a handler that hangs on its own thread must not keep the process alive.
     runtime.shutdown_background();
     result
+}
+
+/// Whether the settings ask for the terminal face, and this terminal can show it.
+fn is_page_wanted(flags: &ChatArgs) -> bool {
+    let dir = flags.conversation.target_args.dir.as_deref();
+    let is_asked_for = || {
+        let settings = crate::command_setup::load_settings(dir).ok();
+        settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Page))
+    };
+    flags.output == OutputFormat::Text && !screen::is_dumb() && is_asked_for()
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use buffer::{EditBuffer, Paste, is_element, short_count};
 pub use completion::{
     CommandSource, Completion, CompletionKind, CompletionList, CompletionQuery, CompletionSource,
-    DescribeFile, FileSource, LIST_ROWS, query_at,
+    CompletionSources, DescribeFile, FileSource, LIST_ROWS, query_at,
 };
 pub use fuzzy::FuzzyList;
 pub use history::{History, HistorySearch};

@@ -9,6 +9,8 @@ pub mod editor;
 pub mod input;
 pub mod keymap;
 pub mod model;
+pub mod pager;
+pub mod runner;
 pub mod screen;
 #[cfg(test)]
 mod test_face;

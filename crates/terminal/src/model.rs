@@ -16,7 +16,7 @@ pub use mode::Mode;
 pub use page_text::{BlockKind, PageText};
 
 use crate::blocks::{Delivery, MarkdownRenderer, StatusLine, Subject};
-use crate::editor::{EditBuffer, Editor};
+use crate::editor::{CompletionSources, EditBuffer, Editor};
 use crate::input::InputEvent;
 use crate::keymap::{KeyPress, Keymap};
 use crate::screen::ScreenSize;
@@ -48,6 +48,8 @@ pub enum Event {
     ModeSet(Mode),
     /// What the status line says; the mode in it is the face's own.
     Status(StatusLine),
+    /// Completions come from elsewhere from now on.
+    Sources(CompletionSources),
 }
 
 /// What the face wants to be done.

@@ -9,7 +9,7 @@ mod tests;
 use std::time::Duration;
 
 use crate::blocks::prompt_lines;
-use crate::editor::Submission;
+use crate::editor::{CompletionSources, Submission};
 use crate::input::InputEvent;
 use crate::model::{ApprovalFocus, BlockKind, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME};
 use crate::screen::ScreenSize;
@@ -30,6 +30,7 @@ impl Model {
             Event::TakenBack(text) => self.take_back(&text),
             Event::ModeSet(mode) => self.set_mode(mode),
             Event::Status(status) => self.status = status,
+            Event::Sources(CompletionSources(sources)) => self.editor.set_sources(sources),
         }
         self.settle();
         effects

@@ -93,6 +93,10 @@ pub struct Config {
     pub panels: Option<Vec<PanelKind>>,
     /// Whether and how far the agent goes on by itself while work remains.
     pub spine: SpineConfig,
+    /// The terminal face: `lines` or `page`. Default: `lines`.
+    pub screen: Option<ScreenKind>,
+    /// The keys of the terminal face, by the names of actions in docs/keys.md.
+    pub keys: BTreeMap<String, Vec<String>>,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -190,6 +194,16 @@ impl SpineConfig {
             errors: self.errors.unwrap_or(default.errors),
         }
     }
+}
+
+/// What an interactive session looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScreenKind {
+    /// Lines above, one line to type below.
+    Lines,
+    /// The page: printed text that stays, and a live area below it.
+    Page,
 }
 
 /// Whether pages that a prompt names are fetched; each is stricter than the one before.
@@ -381,6 +395,8 @@ impl Config {
             detach: above.detach.or(below.detach),
             web_search: above.web_search.or(below.web_search),
             pages: above.pages.max(below.pages),
+            screen: above.screen.or(below.screen),
+            keys: below.keys.into_iter().chain(above.keys).collect(),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),
             allow: below.allow.into_iter().chain(above.allow).collect(),

@@ -79,6 +79,13 @@ pub fn names() -> Vec<&'static str> {
     COMMANDS.map(|(name, _)| name).to_vec()
 }
 
+/// Every command with what it does, the person's own included.
+pub fn descriptions(agent: &Agent) -> Vec<(String, String)> {
+    let own = agent.expansions().names().into_iter();
+    let own = own.map(|own| (own.name.to_string(), own.description.to_string()));
+    COMMANDS.iter().map(|(name, what)| ((*name).to_owned(), (*what).to_owned())).chain(own).collect()
+}
+
 /// The error message for a text that looks like an unknown command; none if it is a known one, a
 /// path, or a sentence that begins with a slash.
 pub fn unknown_command_hint(agent: &Agent, text: &str) -> Option<String> {

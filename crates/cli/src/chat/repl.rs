@@ -49,7 +49,7 @@ enum IdleCtrlC {
 }
 
 /// Opens the conversation; asks first if it comes from elsewhere.
-fn open_or_ask(mut options: OpenOptions, face: &FaceHooks) -> Result<ConversationApp> {
+pub fn open_or_ask(mut options: OpenOptions, face: &FaceHooks) -> Result<ConversationApp> {
     match ConversationApp::open(&options, face) {
         Err(OpenError::ForeignSession(origin)) if trust::can_ask() => {
             let origin = safe(&origin.to_string());

@@ -313,7 +313,8 @@ pub fn is_styled() -> bool {
     io::stderr().is_terminal() && !is_dumb() && !plain
 }
 
-fn is_dumb() -> bool {
+/// Whether the terminal understands no cursor movement.
+pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 

@@ -50,6 +50,22 @@ pub trait CompletionSource: Send + Sync {
     fn complete(&self, query: &CompletionQuery, limit: usize) -> Vec<Completion>;
 }
 
+/// Sources, as a value that events can carry.
+#[derive(Clone)]
+pub struct CompletionSources(pub Vec<Arc<dyn CompletionSource>>);
+
+impl std::fmt::Debug for CompletionSources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} sources", self.0.len())
+    }
+}
+
+impl PartialEq for CompletionSources {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(one, two)| Arc::ptr_eq(one, two))
+    }
+}
+
 /// The word at the cursor, if it can be completed.
 pub fn query_at(text: &str, cursor: usize) -> Option<CompletionQuery> {
     let before = &text[..cursor];

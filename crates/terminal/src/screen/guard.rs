@@ -87,6 +87,11 @@ impl TerminalGuard {
         self.0.clone()
     }
 
+    /// Whether the terminal is ours: a signal may have restored it.
+    pub fn is_taken(&self) -> bool {
+        self.0.lock().is_taken
+    }
+
     /// Gives the terminal to somebody else: the shell, an editor.
     pub fn suspend(&self) -> Result<(), GuardError> {
         self.0.restore().map_err(GuardError::Write)

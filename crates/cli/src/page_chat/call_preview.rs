@@ -1,0 +1,135 @@
+//! All of a call, as it is printed before a person decides about it.
+
+use std::path::Path;
+
+use hardpan_agent::ApprovalRequest;
+use hardpan_agent::approval::{ApprovalRule, RuleCoverage};
+use hardpan_terminal::blocks::{CallState, FileDiff, Subject, ToolCall, command_lines, warning_lines};
+use hardpan_terminal::model::{ApprovalPrompt, CallKind, RuleOffer};
+use hardpan_terminal::text::visible;
+use hardpan_terminal::theme::{Role, Theme};
+use hardpan_tools::CallSubject;
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use super::command_warnings::warnings;
+
+/// Larger files are not compared: the diff shows the changed parts alone.
+const MAX_COMPARED_BYTES: u64 = 2 * 1024 * 1024;
+
+/// The question about a call. `folder` is where its paths begin.
+pub fn approval_prompt(
+    id: u64,
+    request: &ApprovalRequest,
+    rule: Option<&ApprovalRule>,
+    folder: &Path,
+    theme: &Theme,
+) -> ApprovalPrompt {
+    let (columns, _) = crate::chat::screen::screen_size();
+    let (kind, preview, dangers) = match &request.subject {
+        CallSubject::Command(command) => {
+            let found = warnings(command);
+            let mut lines = head(request, Subject::Text(String::new()), theme, columns);
+            lines.extend(command_lines(command, columns, theme));
+            lines.extend(warning_lines(&found, columns, theme));
+            let dangers: Vec<String> = found.into_iter().map(|(what, _)| what).collect();
+            (CallKind::Command { lines: command.trim_end().lines().count().max(1) }, lines, dangers)
+        }
+        CallSubject::File(path) => match file_diff(path, &request.args, folder) {
+            Some(diff) => {
+                let mut call = tool_call(request, Subject::Path(path.clone()));
+                call.facts = diff.facts(theme);
+                let mut lines = call.lines(columns, theme);
+                lines.extend(diff.unified(columns, theme));
+                (CallKind::Edit, lines, Vec::new())
+            }
+            None => (CallKind::Edit, arguments(request, theme, columns), Vec::new()),
+        },
+        CallSubject::Url(_) | CallSubject::Other => (
+            CallKind::Other { tool: request.tool_name.to_string() },
+            arguments(request, theme, columns),
+            Vec::new(),
+        ),
+    };
+    let rule = match rule {
+        _ if !dangers.is_empty() => RuleOffer::NotOffered(dangers.join(", ")),
+        None => RuleOffer::NotOffered(String::new()),
+        Some(rule) => RuleOffer::Offered(rule_words(rule, &request.subject)),
+    };
+    let model_says = request.args["description"].as_str().map(str::to_owned);
+    ApprovalPrompt { id, kind, model_says, preview, rule, can_edit: false, can_diff: false }
+}
+
+/// What a rule covers.
+fn rule_words(rule: &ApprovalRule, subject: &CallSubject) -> String {
+    match (rule.coverage(), subject) {
+        (RuleCoverage::EveryCall, _) => format!("every call of {}", rule.tool()),
+        (RuleCoverage::Reading { command }, _) => format!("{command} that only reads"),
+        (RuleCoverage::Rule { .. }, CallSubject::Command(_)) => "this exact command".to_owned(),
+        (RuleCoverage::Rule { text }, _) => text.to_owned(),
+    }
+}
+
+fn tool_call(request: &ApprovalRequest, subject: Subject) -> ToolCall {
+    ToolCall { tool: request.tool_name.to_string(), subject, facts: Vec::new(), state: CallState::Waiting }
+}
+
+fn head(request: &ApprovalRequest, subject: Subject, theme: &Theme, columns: usize) -> Vec<Line<'static>> {
+    tool_call(request, subject).lines(columns, theme)
+}
+
+/// What a call would make of a file; none if its arguments do not say.
+fn file_diff(path: &str, args: &Value, folder: &Path) -> Option<FileDiff> {
+    let place = folder.join(path);
+    let is_small_file = |place: &Path| {
+        std::fs::metadata(place).is_ok_and(|found| found.is_file() && found.len() <= MAX_COMPARED_BYTES)
+    };
+    let before = is_small_file(&place).then(|| std::fs::read_to_string(&place).ok()).flatten();
+    if let Some(content) = args["content"].as_str() {
+        return Some(FileDiff::new(path, before.as_deref().unwrap_or(""), content));
+    }
+    let pair =
+        |edit: &Value| Some((edit["old_text"].as_str()?.to_owned(), edit["new_text"].as_str()?.to_owned()));
+    let mut edits: Vec<(String, String)> = pair(args).into_iter().collect();
+    edits.extend(args["edits"].as_array().into_iter().flatten().filter_map(pair));
+    if edits.is_empty() {
+        return None;
+    }
+    let Some(before) = before else {
+        let join =
+            |part: fn(&(String, String)) -> &str| edits.iter().map(part).collect::<Vec<_>>().join("\n");
+        return Some(FileDiff::new(path, &join(|edit| &edit.0), &join(|edit| &edit.1)));
+    };
+    let before = before.replace("\r\n", "\n");
+    let mut after = before.clone();
+    for (old, new) in &edits {
+        // An edit that does not fit is refused by the tool; here it changes nothing.
+        if after.matches(old.as_str()).count() == 1 {
+            after = after.replacen(old.as_str(), new, 1);
+        } else {
+            let join =
+                |part: fn(&(String, String)) -> &str| edits.iter().map(part).collect::<Vec<_>>().join("\n");
+            return Some(FileDiff::new(path, &join(|edit| &edit.0), &join(|edit| &edit.1)));
+        }
+    }
+    Some(FileDiff::new(path, &before, &after))
+}
+
+/// Every argument with all of its text.
+fn arguments(request: &ApprovalRequest, theme: &Theme, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = head(request, Subject::Text(String::new()), theme, columns);
+    let whole = |name: &str, value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let name = visible(name);
+        let mut lines = text.split('\n').map(visible).enumerate().map(|(index, line)| {
+            let head = if index == 0 { format!("    {name}: ") } else { "      ".to_owned() };
+            Line::from(vec![Span::styled(head, theme.style(Role::Quiet)), Span::raw(line)])
+        });
+        lines.by_ref().collect::<Vec<_>>()
+    };
+    match request.args.as_object() {
+        Some(fields) => lines.extend(fields.iter().flat_map(|(name, value)| whole(name, value))),
+        None => lines.extend(whole("arguments", &request.args)),
+    }
+    lines
+}

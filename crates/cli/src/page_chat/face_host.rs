@@ -1,0 +1,175 @@
+//! [`PageHost`]: what the face asks of the program around it; and notices, which go to the face while
+//! it has the terminal.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hardpan_app::{ConversationApp, IndexProgress, Notice, NoticeSink};
+use hardpan_terminal::editor::{Submission, SubmissionKind};
+use hardpan_terminal::model::{AgentUpdate, Effect, Model, ViewKind};
+use hardpan_terminal::runner::FaceHost;
+use hardpan_terminal::screen::{RestoreHandle, restore_on_signals};
+use hardpan_terminal::text::pad_right;
+use hardpan_terminal::theme::Role;
+use ratatui::text::{Line, Span};
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::FaceSender;
+use crate::command_setup::StderrNotices;
+use crate::output::safe_lines;
+use crate::views;
+
+/// Passes effects on to the session, and shows what is known at once.
+pub struct PageHost {
+    app: Arc<ConversationApp>,
+    effects: UnboundedSender<Effect>,
+}
+
+impl PageHost {
+    pub fn new(app: Arc<ConversationApp>, effects: UnboundedSender<Effect>) -> Self {
+        PageHost { app, effects }
+    }
+
+    /// Runs a slash command instead of a view.
+    fn run_command(&self, text: &str) {
+        let (text, shown) = (text.to_owned(), text.to_owned());
+        let _ = self.effects.send(Effect::Send(Submission { text, shown, kind: SubmissionKind::Command }));
+    }
+}
+
+impl FaceHost for PageHost {
+    fn perform(&mut self, effect: Effect) {
+        // Fails if the session has ended.
+        let _ = self.effects.send(effect);
+    }
+
+    fn view_lines(&mut self, view: ViewKind, model: &Model) -> Option<Vec<Line<'static>>> {
+        match view {
+            ViewKind::Help => return Some(help_lines(model)),
+            ViewKind::WholeCall | ViewKind::CallDiff => {
+                return model.approvals.front().map(|prompt| prompt.preview.clone());
+            }
+            ViewKind::Context => {
+                let breakdown = self.app.agent.breakdown();
+                match breakdown {
+                    Some(breakdown) => {
+                        let text = views::context(&breakdown, &self.app.agent.target().provider);
+                        return Some(
+                            safe_lines(&text).lines().map(|line| Line::from(line.to_owned())).collect(),
+                        );
+                    }
+                    None => self.run_command("/context"),
+                }
+            }
+            ViewKind::Model => self.run_command("/model"),
+            ViewKind::Sessions => self.run_command("/resume"),
+            ViewKind::Tree => self.run_command("/tree"),
+            ViewKind::Layout | ViewKind::Diff | ViewKind::FullScreen | ViewKind::LastTool => {}
+        }
+        None
+    }
+
+    fn edit_text(&mut self, text: &str) -> Option<String> {
+        let editor = ["VISUAL", "EDITOR"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        let editor = editor.unwrap_or_else(|| "vi".to_owned());
+        let folder = self.app.settings.user_folders.state.clone().unwrap_or_else(std::env::temp_dir);
+        hardpan_files::create_private_folder(&folder).ok()?;
+        let path = folder.join(format!("prompt-{}.md", std::process::id()));
+        std::fs::write(&path, text).ok()?;
+        // The variable may hold arguments.
+        let ran = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&path).status();
+        let edited = std::fs::read_to_string(&path).ok();
+        let _ = std::fs::remove_file(&path);
+        edited.filter(|_| ran.is_ok_and(|status| status.success()))
+    }
+
+    fn suspend(&mut self) {
+        let _ = kill_process(getpid(), Signal::STOP);
+    }
+
+    fn terminal_taken(&mut self, handle: RestoreHandle) {
+        // The session ends the process after the others, once everything is stored.
+        let _ = restore_on_signals(handle, |signal| {
+            if signal == Signal::QUIT.as_raw() {
+                std::process::exit(131);
+            }
+        });
+    }
+}
+
+/// The help of `?`, from the table of keys.
+fn help_lines(model: &Model) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for (group, items) in model.keymap.help() {
+        for (index, (key, words)) in items.into_iter().enumerate() {
+            let head = if index == 0 { group.name() } else { "" };
+            lines.push(Line::from(vec![
+                Span::styled(format!(" {}", pad_right(head, 8)), model.theme.style(Role::Quiet)),
+                Span::styled(pad_right(&key, 14), model.theme.style(Role::Accent)),
+                Span::raw(words),
+            ]));
+        }
+    }
+    lines.push(Line::default());
+    lines.push(Line::from(
+        " @ names a file, / a command, ! runs a command for you and the model, !! for you alone",
+    ));
+    lines.push(Line::from(" all keys, and how to change them: hardpan docs keys"));
+    lines
+}
+
+/// Where earlier prompts are stored.
+pub fn history_file(app: &ConversationApp) -> Option<PathBuf> {
+    app.settings.user_folders.state.as_ref().map(|folder| folder.join("history"))
+}
+
+/// Adds a line to the file of earlier prompts.
+pub fn append_history(app: &ConversationApp, line: &str) {
+    let Some(path) = history_file(app) else { return };
+    let append = || -> std::io::Result<()> {
+        path.parent().map_or(Ok(()), hardpan_files::create_private_folder)?;
+        let mut options = std::fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.create(true).append(true).open(&path)?.write_all(line.as_bytes())
+    };
+    // A prompt that is missing from the history is not worth a word.
+    let _ = append();
+}
+
+/// Shows notices in the face once it has the terminal; before, on standard error.
+pub struct PageNotices {
+    face: FaceSender,
+    has_terminal: AtomicBool,
+}
+
+impl PageNotices {
+    pub fn new(face: FaceSender) -> Self {
+        PageNotices { face, has_terminal: AtomicBool::new(false) }
+    }
+
+    pub fn start(&self) {
+        self.has_terminal.store(true, Ordering::Relaxed);
+    }
+
+    pub fn stop(&self) {
+        self.has_terminal.store(false, Ordering::Relaxed);
+    }
+}
+
+impl NoticeSink for PageNotices {
+    fn notice(&self, notice: Notice) {
+        if self.has_terminal.load(Ordering::Relaxed) {
+            self.face.agent(AgentUpdate::Note(notice.to_string()));
+        } else {
+            StderrNotices.notice(notice);
+        }
+    }
+
+    fn index_progress(&self, _progress: IndexProgress) {}
+}

@@ -1,0 +1,180 @@
+//! [`PagePrompter`]: asks the person in the face, unless the face's mode decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use hardpan_agent::ApprovalRequest;
+use hardpan_agent::approval::ApprovalRule;
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
+use hardpan_terminal::model::{AgentUpdate, ApprovalAnswer, ApprovalPrompt, Mode, QuestionPrompt};
+use hardpan_terminal::theme::Theme;
+use hardpan_tools::CallSubject;
+use tokio::sync::{mpsc, oneshot};
+
+use super::FaceSender;
+use super::call_preview::approval_prompt;
+
+/// The mode that the face is in.
+pub type SharedMode = Arc<Mutex<Mode>>;
+
+/// The calls whose text is on the page already, because they were asked about.
+pub type ShownCalls = Arc<Mutex<BTreeSet<Arc<str>>>>;
+
+/// A question on its way to the face.
+pub enum PageQuestion {
+    Approval(Box<ApprovalPrompt>),
+    Text(QuestionPrompt),
+}
+
+/// Where answers go, by the number of their question.
+#[derive(Clone, Default)]
+pub struct PendingQuestions(Arc<Mutex<Replies>>);
+
+#[derive(Default)]
+struct Replies {
+    next: u64,
+    verdicts: BTreeMap<u64, oneshot::Sender<ApprovalVerdict>>,
+    texts: BTreeMap<u64, oneshot::Sender<Option<String>>>,
+}
+
+impl PendingQuestions {
+    fn lock(&self) -> MutexGuard<'_, Replies> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_id(&self) -> u64 {
+        let mut replies = self.lock();
+        replies.next += 1;
+        replies.next
+    }
+
+    /// Shows a question, if somebody still waits for its answer.
+    pub fn ask(&self, question: PageQuestion, face: &FaceSender) {
+        let replies = self.lock();
+        match question {
+            PageQuestion::Approval(prompt) if replies.verdicts.contains_key(&prompt.id) => {
+                face.agent(AgentUpdate::ApprovalAsked(*prompt));
+            }
+            PageQuestion::Text(prompt) if replies.texts.contains_key(&prompt.id) => {
+                face.agent(AgentUpdate::QuestionAsked(prompt));
+            }
+            _ => {}
+        }
+    }
+
+    /// Delivers an answer. Returns whether the run is to stop.
+    pub fn answer(&self, id: u64, answer: ApprovalAnswer) -> bool {
+        let (verdict, stops) = match answer {
+            ApprovalAnswer::Once => (ApprovalVerdict::Once, false),
+            ApprovalAnswer::Session => (ApprovalVerdict::Session, false),
+            ApprovalAnswer::Always => (ApprovalVerdict::Always, false),
+            ApprovalAnswer::No(None) => (ApprovalVerdict::No("the person said no".into()), false),
+            ApprovalAnswer::No(Some(reason)) => {
+                (ApprovalVerdict::No(format!("the person said no: {reason}")), false)
+            }
+            ApprovalAnswer::NoAndStop => (ApprovalVerdict::No("the person said no and stopped".into()), true),
+        };
+        let reply = self.lock().verdicts.remove(&id);
+        // Fails if the run was stopped meanwhile.
+        reply.into_iter().for_each(|reply| drop(reply.send(verdict.clone())));
+        stops
+    }
+
+    pub fn answer_text(&self, id: u64, answer: Option<String>) {
+        let reply = self.lock().texts.remove(&id);
+        reply.into_iter().for_each(|reply| drop(reply.send(answer.clone())));
+    }
+
+    /// Nobody answers any more.
+    pub fn clear(&self) {
+        let mut replies = self.lock();
+        replies.verdicts.clear();
+        replies.texts.clear();
+    }
+}
+
+/// Asks in the face.
+pub struct PagePrompter {
+    questions: PendingQuestions,
+    sender: mpsc::UnboundedSender<PageQuestion>,
+    mode: SharedMode,
+    shown: ShownCalls,
+    theme: Theme,
+    folder: PathBuf,
+}
+
+impl PagePrompter {
+    /// A prompter, and the questions that it has.
+    pub fn new(
+        questions: PendingQuestions,
+        theme: Theme,
+        folder: PathBuf,
+    ) -> (Self, mpsc::UnboundedReceiver<PageQuestion>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (mode, shown) = (SharedMode::default(), ShownCalls::default());
+        (PagePrompter { questions, sender, mode, shown, theme, folder }, receiver)
+    }
+
+    pub fn mode(&self) -> SharedMode {
+        self.mode.clone()
+    }
+
+    pub fn shown_calls(&self) -> ShownCalls {
+        self.shown.clone()
+    }
+
+    /// What the mode says about a call; none if the person decides.
+    fn verdict_of_mode(
+        &self,
+        request: &ApprovalRequest,
+        rule: Option<&ApprovalRule>,
+    ) -> Option<ApprovalVerdict> {
+        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        // A rule exists for files of the workspace alone.
+        let is_workspace_edit = matches!(request.subject, CallSubject::File(_)) && rule.is_some();
+        match mode {
+            Mode::Plan => Some(ApprovalVerdict::No(
+                "only reading is allowed now: the person asked for a plan, so answer with one".into(),
+            )),
+            Mode::Edits if is_workspace_edit => Some(ApprovalVerdict::Once),
+            Mode::All => Some(ApprovalVerdict::Once),
+            Mode::Ask | Mode::Edits => None,
+        }
+    }
+}
+
+impl UserPrompter for PagePrompter {
+    fn ask_approval<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+        rule: Option<&'a ApprovalRule>,
+    ) -> BoxFuture<'a, ApprovalVerdict> {
+        Box::pin(async move {
+            if let Some(verdict) = self.verdict_of_mode(request, rule) {
+                return verdict;
+            }
+            let id = self.questions.next_id();
+            let prompt = approval_prompt(id, request, rule, &self.folder, &self.theme);
+            let (reply, answer) = oneshot::channel();
+            self.questions.lock().verdicts.insert(id, reply);
+            self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
+            if self.sender.send(PageQuestion::Approval(Box::new(prompt))).is_err() {
+                return ApprovalVerdict::No("nobody is there to ask".into());
+            }
+            answer.await.unwrap_or_else(|_| ApprovalVerdict::No("the person did not answer".into()))
+        })
+    }
+
+    fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let id = self.questions.next_id();
+            let (reply, answer) = oneshot::channel();
+            self.questions.lock().texts.insert(id, reply);
+            let prompt = QuestionPrompt { id, text: question.to_owned(), choices: Vec::new() };
+            self.sender.send(PageQuestion::Text(prompt)).ok()?;
+            answer.await.ok().flatten()
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! The status line and the end of a run, in figures.
+
+use std::time::Duration;
+
+use hardpan_agent::UsageReport;
+use hardpan_app::ConversationApp;
+use hardpan_terminal::blocks::{CacheState, Cost, LayerPart, StatusLine, Warmth};
+
+/// The status line of a conversation. The face knows its mode.
+pub fn status_line(app: &ConversationApp) -> StatusLine {
+    let agent = &app.agent;
+    let usage = agent.token_usage();
+    let breakdown = agent.breakdown();
+    let known = breakdown.as_ref().filter(|breakdown| breakdown.price.known);
+    let warmth = agent.cache_warmth().map(|warmth| match u64::try_from(warmth.expires_in) {
+        Ok(seconds @ 1..) => Warmth::Warm(Duration::from_secs(seconds)),
+        _ => Warmth::Cold,
+    });
+    let next = known.map(|breakdown| match warmth {
+        Some(Warmth::Warm(_)) => breakdown.price.warm,
+        _ => breakdown.price.cold,
+    });
+    StatusLine {
+        model: if app.is_simulated() {
+            "offline".to_owned()
+        } else {
+            agent.target().model.name().to_string()
+        },
+        layers: layers(&usage),
+        cost: cost(app, usage.session.dollars),
+        next: next.filter(|price| *price > 0.0 && !app.is_simulated()),
+        warmth: warmth.filter(|_| usage.requests > 0 && !app.is_simulated()),
+        ..StatusLine::default()
+    }
+}
+
+/// An amount, as paid or as simulated.
+pub fn cost(app: &ConversationApp, dollars: f64) -> Cost {
+    match app.is_simulated() {
+        true => Cost { simulated: Some(dollars), ..Cost::default() },
+        false => Cost { paid: dollars, ..Cost::default() },
+    }
+}
+
+/// The last request from its stable to its new part: what was read, written and sent.
+fn layers(usage: &UsageReport) -> Vec<LayerPart> {
+    let tokens = usage.last_request.unwrap_or_default().tokens;
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    vec![
+        (count(tokens.cache_read), CacheState::Read),
+        (count(tokens.cache_written()), CacheState::Written),
+        (count(tokens.input), CacheState::Sent),
+    ]
+}

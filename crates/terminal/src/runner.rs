@@ -1,0 +1,381 @@
+//! [`run`]: the loop that owns the terminal. One thread reads input, the agent sits behind a channel:
+//! a stalled provider, disk or index never delays the echo of a key.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossterm::event;
+use ratatui::text::Line;
+use thiserror::Error;
+
+use crate::input::{InputEvent, decode_batch};
+use crate::model::{Effect, Event, Model, ViewKind};
+use crate::pager::{Pager, PagerOutcome};
+use crate::screen::{
+    GuardError, GuardOptions, PageScreen, RestoreHandle, Rewrap, ScreenSize, SystemRawMode, TerminalGuard,
+};
+use crate::view::view;
+
+/// What is not asked for by a key is drawn at most this often.
+const FRAME_TIME: Duration = Duration::from_millis(33);
+/// The terminal's size settles this long after it changed.
+const RESIZE_TIME: Duration = Duration::from_millis(60);
+/// How often the thread that reads input looks whether it may.
+const INPUT_PAUSE: Duration = Duration::from_millis(100);
+/// The longest wait for anything.
+const LONG_TIME: Duration = Duration::from_secs(3600);
+
+/// Time since the program started, from whoever may look at a clock.
+pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// Why the face ended before its time.
+#[derive(Debug, Error)]
+pub enum FaceError {
+    /// The terminal could not be taken.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// The terminal could not be read or written.
+    #[error("the terminal is gone")]
+    Terminal(#[from] io::Error),
+}
+
+/// Something for the loop.
+#[derive(Clone, Debug)]
+pub enum FaceMessage {
+    /// Input, and when it was read.
+    Input(InputEvent, Duration),
+    /// Something that happened elsewhere.
+    Event(Event),
+    /// Draw everything again: the terminal was somebody else's.
+    Redraw,
+    /// End the loop.
+    Quit,
+}
+
+/// What the loop needs of the program around it.
+pub trait FaceHost {
+    /// Carries out an effect. Must not block: what comes of it comes back as an event.
+    fn perform(&mut self, effect: Effect);
+    /// The lines of a view; none if there is nothing to show.
+    fn view_lines(&mut self, view: ViewKind, model: &Model) -> Option<Vec<Line<'static>>>;
+    /// Lets the person change a text in an editor; the terminal is free meanwhile.
+    fn edit_text(&mut self, text: &str) -> Option<String>;
+    /// Stops the process until it is continued; the terminal is free meanwhile.
+    fn suspend(&mut self);
+    /// The terminal is taken: from now on a signal has to restore it.
+    fn terminal_taken(&mut self, handle: RestoreHandle);
+}
+
+/// The thread that reads input, which can be told to leave the terminal alone.
+struct InputReader {
+    is_paused: Arc<AtomicBool>,
+    /// Whether the thread has seen that.
+    has_stopped: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl InputReader {
+    fn start(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<Self> {
+        let reader = InputReader { is_paused: Arc::default(), has_stopped: Arc::default() };
+        let (is_paused, has_stopped) = (reader.is_paused.clone(), reader.has_stopped.clone());
+        std::thread::Builder::new().name("terminal-input".into()).spawn(move || {
+            loop {
+                let paused = is_paused.load(Ordering::Acquire);
+                set(&has_stopped, paused);
+                if paused {
+                    std::thread::sleep(INPUT_PAUSE / 5);
+                    continue;
+                }
+                match read_batch() {
+                    Ok(batch) => {
+                        let at = clock();
+                        for input in decode_batch(&batch) {
+                            if messages.send(FaceMessage::Input(input, at)).is_err() {
+                                return;
+                            }
+                        }
+                    }
+                    Err(_) => {
+                        let _ = messages.send(FaceMessage::Quit);
+                        return;
+                    }
+                }
+            }
+        })?;
+        Ok(reader)
+    }
+
+    /// Waits until the thread leaves the terminal alone.
+    fn pause(&self) {
+        self.is_paused.store(true, Ordering::Release);
+        let (lock, changed) = &*self.has_stopped;
+        let mut stopped = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*stopped {
+            stopped = changed.wait(stopped).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn resume(&self) {
+        self.is_paused.store(false, Ordering::Release);
+    }
+}
+
+fn set(flag: &(Mutex<bool>, Condvar), value: bool) {
+    let (lock, changed) = flag;
+    *lock.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    changed.notify_all();
+}
+
+/// What one `read()` gave: everything that is there without waiting. Empty if nothing came.
+fn read_batch() -> io::Result<Vec<event::Event>> {
+    let mut batch = Vec::new();
+    let mut wait = INPUT_PAUSE;
+    while event::poll(wait)? {
+        batch.push(event::read()?);
+        wait = Duration::ZERO;
+    }
+    Ok(batch)
+}
+
+/// The terminal and what is drawn on it.
+struct Face<'a> {
+    model: Model,
+    page: PageScreen<io::Stdout>,
+    guard: TerminalGuard,
+    input: InputReader,
+    pager: Option<Pager>,
+    /// What was drawn of the pager last.
+    pager_bytes: String,
+    host: &'a mut dyn FaceHost,
+    clock: Clock,
+    /// When the screen was drawn last.
+    drawn_at: Duration,
+    /// When the next frame is due; none if nothing has changed.
+    due: Option<Duration>,
+    /// Nothing is drawn before: the terminal's size is settling.
+    settles_at: Duration,
+    has_ended: bool,
+}
+
+/// Runs the face until the person leaves. `messages` gives what happens, `sender` is its other end.
+pub fn run(
+    model: Model,
+    clock: Clock,
+    rewrap: Rewrap,
+    sender: Sender<FaceMessage>,
+    messages: &Receiver<FaceMessage>,
+    host: &mut dyn FaceHost,
+) -> Result<(), FaceError> {
+    let page = PageScreen::new(io::stdout(), rewrap);
+    let options = GuardOptions { rows_above_cursor: Some(page.rows_above_cursor()) };
+    let guard = TerminalGuard::enter(SystemRawMode, io::stdout(), options)?;
+    guard.handle().restore_on_panic();
+    host.terminal_taken(guard.handle());
+    let input = InputReader::start(sender, clock.clone())?;
+    let mut face = Face {
+        model,
+        page,
+        guard,
+        input,
+        pager: None,
+        pager_bytes: String::new(),
+        host,
+        clock,
+        drawn_at: Duration::ZERO,
+        due: Some(Duration::ZERO),
+        settles_at: Duration::ZERO,
+        has_ended: false,
+    };
+    face.run(messages)
+}
+
+impl Face<'_> {
+    fn run(&mut self, messages: &Receiver<FaceMessage>) -> Result<(), FaceError> {
+        while !self.has_ended {
+            self.draw_if_due()?;
+            match messages.recv_timeout(self.time_to_wait()) {
+                Ok(message) => {
+                    self.take(message)?;
+                    // Everything that is there already goes into the same frame.
+                    while !self.has_ended
+                        && let Ok(message) = messages.try_recv()
+                    {
+                        self.take(message)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.tick(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.close_pager()?;
+        // What was said last stays; the live area goes.
+        self.draw()?;
+        let now = (self.clock)();
+        self.page.erase(self.model.size, now)?;
+        Ok(())
+    }
+
+    fn time_to_wait(&self) -> Duration {
+        let now = (self.clock)();
+        let due = self.due.map(|due| due.max(self.settles_at));
+        let next = [due, self.model.next_tick()].into_iter().flatten().min();
+        next.map_or(LONG_TIME, |next| next.saturating_sub(now)).min(LONG_TIME)
+    }
+
+    fn tick(&mut self) {
+        let now = (self.clock)();
+        if self.model.next_tick().is_some_and(|next| next <= now) {
+            self.model.update(Event::Tick, now);
+            self.due = Some(now);
+        }
+    }
+
+    fn take(&mut self, message: FaceMessage) -> Result<(), FaceError> {
+        let now = (self.clock)();
+        match message {
+            FaceMessage::Quit => self.has_ended = true,
+            FaceMessage::Redraw => {
+                self.guard.resume()?;
+                self.page.redraw();
+                self.due = Some(now);
+            }
+            FaceMessage::Input(InputEvent::Resize(_), _) => {
+                self.settles_at = now + RESIZE_TIME;
+                self.due = Some(self.settles_at);
+            }
+            FaceMessage::Input(input, at) if self.pager.is_some() => {
+                let Some(pager) = &mut self.pager else { return Ok(()) };
+                if matches!(input, InputEvent::Focus { .. }) {
+                    self.model.update(Event::Input(input), at);
+                } else if pager.take_input(&input, &self.model.keymap) == PagerOutcome::Close {
+                    self.close_pager()?;
+                }
+                self.due = Some(now);
+            }
+            FaceMessage::Input(input, at) => {
+                let effects = self.model.update(Event::Input(input), at);
+                self.due = Some(now);
+                self.perform(effects)?;
+            }
+            FaceMessage::Event(event) => {
+                let effects = self.model.update(event, now);
+                self.due.get_or_insert((self.drawn_at + FRAME_TIME).max(now));
+                self.perform(effects)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> Result<(), FaceError> {
+        for effect in effects {
+            match effect {
+                Effect::Leave => {
+                    self.host.perform(Effect::Leave);
+                    self.has_ended = true;
+                }
+                Effect::Redraw => self.page.redraw(),
+                Effect::Notify(text) => self.notify(&text)?,
+                Effect::Suspend => self.lend_terminal(|host| host.suspend())?,
+                Effect::OpenEditor(text) => {
+                    let mut edited = None;
+                    self.lend_terminal(|host| edited = host.edit_text(&text))?;
+                    if let Some(text) = edited {
+                        self.model.update(Event::EditorClosed(text), (self.clock)());
+                    }
+                }
+                Effect::Open(kind) => {
+                    if let Some(lines) = self.host.view_lines(kind, &self.model) {
+                        self.open_pager(lines)?;
+                    }
+                }
+                effect => self.host.perform(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal to somebody else for a while.
+    fn lend_terminal(&mut self, use_it: impl FnOnce(&mut dyn FaceHost)) -> Result<(), FaceError> {
+        self.input.pause();
+        self.page.erase(self.model.size, (self.clock)())?;
+        self.guard.suspend()?;
+        use_it(self.host);
+        self.guard.resume()?;
+        self.input.resume();
+        self.page.redraw();
+        self.due = Some((self.clock)());
+        Ok(())
+    }
+
+    fn open_pager(&mut self, lines: Vec<Line<'static>>) -> Result<(), FaceError> {
+        // What waits to be printed is printed first: it belongs to the page.
+        self.draw()?;
+        self.page.erase(self.model.size, (self.clock)())?;
+        self.guard.enter_alternate()?;
+        self.pager = Some(Pager::new(lines, self.model.size));
+        self.pager_bytes.clear();
+        Ok(())
+    }
+
+    fn close_pager(&mut self) -> Result<(), FaceError> {
+        if self.pager.take().is_some() {
+            self.guard.leave_alternate()?;
+            self.page.redraw();
+            self.due = Some((self.clock)());
+        }
+        Ok(())
+    }
+
+    fn notify(&mut self, text: &str) -> Result<(), FaceError> {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let out = self.page.writer();
+        out.write_all(format!("\x07\x1b]9;hardpan: {text}\x07").as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn draw_if_due(&mut self) -> Result<(), FaceError> {
+        let now = (self.clock)();
+        match self.due {
+            Some(due) if due <= now && self.settles_at <= now => self.draw(),
+            _ => Ok(()),
+        }
+    }
+
+    fn draw(&mut self) -> Result<(), FaceError> {
+        self.due = None;
+        if !self.guard.is_taken() {
+            return Ok(());
+        }
+        let now = (self.clock)();
+        // Before every frame: a signal may be late.
+        let (columns, rows) = crossterm::terminal::size()?;
+        let size = ScreenSize { columns: columns.max(1), rows: rows.max(1) };
+        if size != self.model.size {
+            self.model.update(Event::Input(InputEvent::Resize(size)), now);
+        }
+        match &mut self.pager {
+            Some(pager) => {
+                pager.set_size(size);
+                pager.set_asked(!self.model.approvals.is_empty() || self.model.question.is_some());
+                let bytes = pager.draw(&self.model.keymap, &self.model.theme);
+                if bytes == self.pager_bytes {
+                    return Ok(());
+                }
+                self.pager_bytes.clone_from(&bytes);
+                let out = self.page.writer();
+                out.write_all(bytes.as_bytes())?;
+                out.flush()?;
+            }
+            None => {
+                let frame = view(&self.model);
+                self.page.draw(&frame, size, now)?;
+                self.model.update(Event::Drawn, (self.clock)());
+            }
+        }
+        self.drawn_at = now;
+        Ok(())
+    }
+}
