@@ -102,12 +102,11 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     agent.start().await;
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
 
-    let started = Instant::now();
-    let clock: Clock = Arc::new(move || started.elapsed());
+    let clock = program_clock();
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
     model.page.push(BlockKind::Greeting, greeting(&app));
-    face.event(Event::Status(status::status_line(&app)));
+    model.status = status::status_line(&app);
     fill_file_source(&app, &face);
     let rewrap = Rewrap::detect(|name| std::env::var(name).ok());
     let mut host = PageHost::new(app.clone(), effects_sender);
@@ -169,6 +168,12 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         ));
     }
     interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the edge: from here on, time is an argument")]
+fn program_clock() -> Clock {
+    let started = Instant::now();
+    Arc::new(move || started.elapsed())
 }
 
 fn new_model(app: &Arc<ConversationApp>, theme: Theme) -> Result<Model> {

@@ -172,3 +172,65 @@ fn thinking_is_set_by_level_and_a_change_that_loses_the_cache_says_what_it_costs
         screen.matches("this model takes no thinking budget; effort low is used for 3000 tokens").count();
     assert_eq!(notes, 1, "{screen}");
 }
+
+const PAGE: &str = "screen = \"page\"\n";
+
+#[test]
+fn the_page_prints_a_diff_asks_below_it_and_takes_a_reason_for_a_no() {
+    let cli = TestCli::new(PAGE);
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("help");
+    terminal.press("Edit it\r");
+    terminal.expect("one");
+    terminal.expect("two");
+    terminal.expect("Change this file?");
+    // Once it has the keys, it shows what they do.
+    terminal.expect("no, and say why");
+    terminal.press("y");
+    terminal.expect("you: ");
+    terminal.expect("yes");
+    terminal.expect("done");
+    terminal.press("Be quick\r");
+    terminal.expect("echo quick");
+    terminal.expect("no, and say why");
+    terminal.press("n");
+    terminal.expect("no, because");
+    terminal.press("not today\r");
+    terminal.expect("no: not today");
+    terminal.expect("done");
+    terminal.press("\u{1b}[Z");
+    terminal.expect("edits in this folder run");
+    terminal.press("\u{4}");
+    terminal.expect("to continue this conversation");
+    let screen = terminal.screen();
+    for forbidden in ["\u{1b}[2J", "\u{1b}[3J", "\u{1b}[H", "\u{1b}[6n", "\u{1b}[?1000h"] {
+        assert!(!screen.contains(forbidden), "{forbidden:?} in {screen:?}");
+    }
+    assert_eq!(user_messages(&cli), ["Edit it", "Be quick"]);
+}
+
+#[test]
+fn the_page_gives_the_terminal_back_whatever_ends_it() {
+    let cli = TestCli::new(PAGE);
+    for leave in ["\u{4}", "\u{3}", TERMINATE] {
+        let Some(mut terminal) = Terminal::open_as(&cli, &[], "xterm", "stty -a; echo left") else { return };
+        terminal.expect("\u{1b}[?2004h");
+        terminal.expect("help");
+        match leave {
+            TERMINATE => terminal.signal("TERM"),
+            keys => terminal.press(keys),
+        }
+        if leave == "\u{3}" {
+            terminal.expect("again leaves");
+            terminal.press(leave);
+        }
+        terminal.expect("\u{1b}[?2004l");
+        terminal.expect("speed ");
+        terminal.expect("left");
+        let modes = terminal.screen();
+        let modes = &modes[modes.rfind("speed ").expect("the modes")..];
+        for mode in [" icanon", " echo ", " icrnl"] {
+            assert!(modes.contains(mode), "no {mode} after {leave:?}: {modes}");
+        }
+    }
+}

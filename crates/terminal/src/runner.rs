@@ -139,6 +139,13 @@ fn read_batch() -> io::Result<Vec<event::Event>> {
     Ok(batch)
 }
 
+/// The terminal's size. Some pretend to have none: they get the usual one.
+fn screen_size() -> io::Result<ScreenSize> {
+    let (columns, rows) = crossterm::terminal::size()?;
+    let or = |number: u16, usual: u16| if number == 0 { usual } else { number };
+    Ok(ScreenSize { columns: or(columns, 80), rows: or(rows, 24) })
+}
+
 /// The terminal and what is drawn on it.
 struct Face<'a> {
     model: Model,
@@ -316,6 +323,7 @@ impl Face<'_> {
         self.guard.enter_alternate()?;
         self.pager = Some(Pager::new(lines, self.model.size));
         self.pager_bytes.clear();
+        self.due = Some((self.clock)());
         Ok(())
     }
 
@@ -351,8 +359,7 @@ impl Face<'_> {
         }
         let now = (self.clock)();
         // Before every frame: a signal may be late.
-        let (columns, rows) = crossterm::terminal::size()?;
-        let size = ScreenSize { columns: columns.max(1), rows: rows.max(1) };
+        let size = screen_size()?;
         if size != self.model.size {
             self.model.update(Event::Input(InputEvent::Resize(size)), now);
         }

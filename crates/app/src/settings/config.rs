@@ -78,7 +78,7 @@ pub struct Config {
     /// What happens to secrets in requests: `ask`, `redact` or `send`.
     pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
-    /// Default: true.
+    /// Default: false.
     pub keep_alive: Option<bool>,
     /// Compact a conversation that fills this fraction of the window (0 to 1); 0 means never.
     #[serde(deserialize_with = "deserialize_fraction")]

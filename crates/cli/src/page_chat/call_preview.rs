@@ -66,6 +66,7 @@ fn rule_words(rule: &ApprovalRule, subject: &CallSubject) -> String {
         (RuleCoverage::EveryCall, _) => format!("every call of {}", rule.tool()),
         (RuleCoverage::Reading { command }, _) => format!("{command} that only reads"),
         (RuleCoverage::Rule { .. }, CallSubject::Command(_)) => "this exact command".to_owned(),
+        (RuleCoverage::Rule { .. }, CallSubject::File(path)) => format!("{} of {path}", rule.tool()),
         (RuleCoverage::Rule { text }, _) => text.to_owned(),
     }
 }

@@ -78,13 +78,17 @@ impl PendingQuestions {
         };
         let reply = self.lock().verdicts.remove(&id);
         // Fails if the run was stopped meanwhile.
-        reply.into_iter().for_each(|reply| drop(reply.send(verdict.clone())));
+        if let Some(reply) = reply {
+            let _ = reply.send(verdict);
+        }
         stops
     }
 
     pub fn answer_text(&self, id: u64, answer: Option<String>) {
         let reply = self.lock().texts.remove(&id);
-        reply.into_iter().for_each(|reply| drop(reply.send(answer.clone())));
+        if let Some(reply) = reply {
+            let _ = reply.send(answer);
+        }
     }
 
     /// Nobody answers any more.

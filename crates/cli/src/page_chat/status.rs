@@ -46,9 +46,10 @@ pub fn cost(app: &ConversationApp, dollars: f64) -> Cost {
 fn layers(usage: &UsageReport) -> Vec<LayerPart> {
     let tokens = usage.last_request.unwrap_or_default().tokens;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    vec![
+    let parts = [
         (count(tokens.cache_read), CacheState::Read),
         (count(tokens.cache_written()), CacheState::Written),
         (count(tokens.input), CacheState::Sent),
-    ]
+    ];
+    parts.into_iter().filter(|(tokens, _)| *tokens > 0).collect()
 }
