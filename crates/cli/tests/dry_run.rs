@@ -1,6 +1,8 @@
 //! What `hardpan request` prints is what is sent, byte for byte: in all layouts, for all protocols, for
 //! new conversations and for those that go on. The real simulator writes down what it gets.
 
+#[path = "dry_run/any_point.rs"]
+mod any_point;
 #[path = "dry_run/restart.rs"]
 mod restart;
 mod support;

@@ -73,14 +73,14 @@ default: {text: That is all.}
 }
 
 /// `hardpan rpc`, driven line by line.
-struct RpcProcess {
+pub struct RpcProcess {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl RpcProcess {
-    fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut command = sandbox.command(&[&["rpc", "--yes"], args].concat());
         command.env("ANTHROPIC_API_KEY", KEY);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -112,7 +112,7 @@ impl RpcProcess {
     }
 
     /// Says something, and waits until all of the run is stored.
-    fn prompt(&mut self, message: &str) {
+    pub fn prompt(&mut self, message: &str) {
         self.send(&json!({"type": "prompt", "message": message}));
         let end = self.until("agent_end");
         assert_eq!(end["stop"]["reason"], "done", "{message}: {end}");
@@ -129,7 +129,7 @@ impl Drop for RpcProcess {
     }
 }
 
-fn run(program: &str, args: &[&str], folder: &Path) {
+pub fn run(program: &str, args: &[&str], folder: &Path) {
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
     for who in ["AUTHOR", "COMMITTER"] {
@@ -162,9 +162,8 @@ fn change_folder(sandbox: &Sandbox) {
     run("git", &["commit", "-qam", "the second commit"], &sandbox.work());
 }
 
-fn compare_restart(layout: &str) {
-    let provider = Sandbox::new();
-    let simulator = RecordingSimulator::start(&provider, &script());
+/// A repository with some files, a skill, and all panels in any layout.
+pub fn panel_project(simulator: &RecordingSimulator) -> Sandbox {
     let sandbox = Sandbox::new();
     let address = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", simulator.url);
     sandbox.write("config/config.toml", format!("{SETTINGS}\n{address}"));
@@ -177,7 +176,14 @@ fn compare_restart(layout: &str) {
     run("git", &["init", "-q"], &work);
     run("git", &["add", "src"], &work);
     run("git", &["commit", "-qm", "the first commit"], &work);
+    sandbox
+}
 
+fn compare_restart(layout: &str) {
+    let provider = Sandbox::new();
+    let simulator = RecordingSimulator::start(&provider, &script());
+    let sandbox = panel_project(&simulator);
+    let work = sandbox.work();
     let mut process = RpcProcess::start(&sandbox, &["--layout", layout]);
     process.prompt("Use everything, and @notes.md");
     let said = results(&sandbox);
