@@ -7,13 +7,13 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hardpan_agent::{Agent, CacheWarmth, UsageReport};
+use hardpan_agent::{Agent, CacheWarmth, Spending, UsageReport};
 use hardpan_context::{Breakdown, BreakdownBlock, BreakdownContent, FoldOutlook, LayoutName, Target};
 use hardpan_economy::verdict::Blame;
 use hardpan_economy::{Ledger, Rates, Verdict};
 use hardpan_prompt::{ItemCopy, ItemKind, Source, TokenUsage};
 use hardpan_terminal::blocks::{
-    CacheExpiry, CacheMark, CacheState, ContextColumns, ContextFacts, ContextRow, ContextView, Garbage,
+    CacheExpiry, CacheMark, CacheState, ContextColumns, ContextFacts, ContextRow, ContextView, Cost, Garbage,
     LastRequest, LastUse, LastVerdict, Layer, LayerAge, LayerPart, NextFold, SessionTotals,
 };
 use hardpan_terminal::theme::{Palette, Theme};
@@ -134,6 +134,8 @@ fn marks(breakdown: &Breakdown) -> Vec<CacheMark> {
 /// The breakdown with its regions cut where cache entries end.
 fn split_at(breakdown: &Breakdown, marks: &[CacheMark]) -> Breakdown {
     let mut blocks: Vec<BreakdownBlock> = Vec::new();
+    // Regions that follow each other with nothing between them but what has no tokens are one.
+    let mut is_cut = true;
     let mut at = 0;
     let mut cuts = marks.iter().map(|mark| mark.tokens).peekable();
     for block in &breakdown.blocks {
@@ -146,15 +148,15 @@ fn split_at(breakdown: &Breakdown, marks: &[CacheMark]) -> Breakdown {
                 let before = cut.saturating_sub(at).min(left);
                 push_content(&mut part, content, before);
                 (at, left) = (at + before, left - before);
-                if part.tokens > 0 {
-                    blocks.push(std::mem::replace(&mut part, empty()));
-                }
+                push_block(&mut blocks, std::mem::replace(&mut part, empty()), is_cut);
+                is_cut = true;
             }
             push_content(&mut part, content, left);
             at += left;
         }
         if part.tokens > 0 {
-            blocks.push(part);
+            push_block(&mut blocks, part, is_cut);
+            is_cut = false;
         }
     }
     let frontier = breakdown.breakpoints.last().map_or(0, |last| last.tokens);
@@ -164,6 +166,17 @@ fn split_at(breakdown: &Breakdown, marks: &[CacheMark]) -> Breakdown {
         block.cached = end <= frontier;
     }
     Breakdown { blocks, ..breakdown.clone() }
+}
+
+fn push_block(blocks: &mut Vec<BreakdownBlock>, block: BreakdownBlock, is_cut: bool) {
+    match blocks.last_mut() {
+        _ if block.tokens == 0 => {}
+        Some(last) if !is_cut && last.name == block.name => {
+            last.tokens += block.tokens;
+            last.contents.extend(block.contents);
+        }
+        _ => blocks.push(block),
+    }
 }
 
 fn push_content(block: &mut BreakdownBlock, content: &BreakdownContent, tokens: usize) {
@@ -343,12 +356,12 @@ fn facts(sources: &ContextSources<'_>, rates: &Rates) -> ContextFacts {
             read: count(last.tokens.cache_read),
             written: count(last.tokens.cache_written()),
             output: count(last.tokens.output),
-            dollars: last.dollars,
+            cost: cost(&last),
         }),
         session: (usage.requests > 0).then(|| SessionTotals {
             requests: count(usage.requests),
-            dollars: session.dollars,
-            without_cache: session.dollars - rates.input_dollars(&session.tokens)
+            cost: cost(&session),
+            without_cache: session.dollars + session.would_cost - rates.input_dollars(&session.tokens)
                 + rates.input_dollars(&prompt),
             read: (count(session.tokens.cache_read), count(session.tokens.prompt())),
             lost: (lost, misses),
@@ -360,6 +373,11 @@ fn facts(sources: &ContextSources<'_>, rates: &Rates) -> ContextFacts {
             .filter(|(_, tokens)| *tokens > 0)
             .collect(),
     }
+}
+
+fn cost(spending: &Spending) -> Cost {
+    let simulated = Some(spending.would_cost).filter(|amount| *amount > 0.0);
+    Cost { paid: spending.dollars, simulated, is_unknown: false }
 }
 
 /// In how many requests the rent for the garbage reaches the price of the fold; `None` if there is none.

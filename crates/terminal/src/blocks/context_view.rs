@@ -11,7 +11,7 @@ mod sidebar;
 mod tests;
 
 use super::core_sample::LayerPart;
-use super::format::{count, dollars, percent};
+use super::format::{count, dollars};
 use super::parts::Parts;
 use super::view::ViewLines;
 use crate::text::{escape, line_width, truncate_line, width, wrap_indented};
@@ -181,6 +181,11 @@ impl ContextView {
         layers.sum()
     }
 
+    /// How full the window is, in percent.
+    fn share(&self) -> String {
+        format!("{:.0}%", 100.0 * self.tokens() as f64 / self.max_tokens.max(1) as f64)
+    }
+
     /// The prompt from stable to new, for the core sample.
     pub fn layer_parts(&self) -> Vec<LayerPart> {
         let layers = self.rows.iter().filter_map(|row| match row {
@@ -236,7 +241,7 @@ impl ContextView {
     fn title(&self, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
         let is_wide = columns >= WIDE;
         let tokens = self.tokens();
-        let share = percent(tokens, self.max_tokens);
+        let share = self.share();
         let mut names = Parts::new(theme);
         let mut figures = Parts::new(theme);
         if is_wide {

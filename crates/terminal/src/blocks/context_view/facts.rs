@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
+use crate::blocks::conversation::Cost;
 use crate::blocks::format::{clock, count, counted, dollars, percent};
 use crate::text::{escape, pad_right, wrap_indented};
 use crate::theme::{Role, Theme};
@@ -90,8 +91,8 @@ pub struct LastRequest {
     pub written: usize,
     /// Tokens of the answer.
     pub output: usize,
-    /// What it cost, in dollars.
-    pub dollars: f64,
+    /// What it cost.
+    pub cost: Cost,
 }
 
 /// What the session has cost.
@@ -99,9 +100,9 @@ pub struct LastRequest {
 pub struct SessionTotals {
     /// Requests so far.
     pub requests: usize,
-    /// What they cost, in dollars.
-    pub dollars: f64,
-    /// What they would have cost without a cache.
+    /// What they cost.
+    pub cost: Cost,
+    /// What they would have cost without a cache, in dollars.
     pub without_cache: f64,
     /// Input tokens read from the cache, and all of them.
     pub read: (usize, usize),
@@ -208,28 +209,30 @@ fn verdict_text(verdict: &LastVerdict, is_wide: bool, dot: &str) -> String {
 }
 
 fn last_text(last: LastRequest, dot: &str) -> String {
-    let LastRequest { input, read, written, output, dollars: paid } = last;
+    let LastRequest { input, read, written, output, cost } = last;
     let share = percent(read, input + read + written);
     let figures = [
         format!("in {}", count(input)),
         format!("read {}", count(read)),
         format!("written {}", count(written)),
         format!("out {}", count(output)),
-        dollars(paid),
+        cost.text(),
         format!("{share} read"),
     ];
     figures.join(&format!(" {dot} "))
 }
 
 fn session_text(session: SessionTotals, dot: &str) -> String {
-    let SessionTotals { requests, dollars: paid, without_cache, read, lost } = session;
+    let SessionTotals { requests, cost, without_cache, read, lost } = session;
     let requests = counted(requests, "request", "requests");
-    let mut text = format!(
-        "{requests} {dot} {} (without a cache {}) {dot} {} read",
-        dollars(paid),
-        dollars(without_cache),
-        percent(read.0, read.1)
-    );
+    let cost = match cost.simulated.filter(|amount| *amount > 0.0) {
+        Some(amount) => {
+            let (paid, would_be) = (dollars(cost.paid), dollars(amount));
+            format!("{paid} (would be {would_be}, without a cache {})", dollars(without_cache))
+        }
+        None => format!("{} (without a cache {})", cost.text(), dollars(without_cache)),
+    };
+    let mut text = format!("{requests} {dot} {cost} {dot} {} read", percent(read.0, read.1));
     if lost.1 > 0 {
         text.push_str(&format!(" {dot} lost {} in {}", dollars(lost.0), counted(lost.1, "miss", "misses")));
     }

@@ -22,7 +22,7 @@ impl ContextView {
         let glyphs = theme.glyphs;
         let tokens = self.tokens();
         let title = format!("{} {} {}", escape(&self.layout), glyphs.separator, escape(&self.model));
-        let figures = format!("{} {:>3}", short_count(tokens), percent(tokens, self.max_tokens));
+        let figures = format!("{} {:>3}", short_count(tokens), self.share());
         let room = columns.saturating_sub(width(&figures) + 1);
         let title = pad_right(&truncate(&title, room, glyphs.ellipsis), room + 1);
         let mut lines =
@@ -85,7 +85,7 @@ impl ContextView {
         }));
         if let Some(session) = facts.session {
             let share = percent(session.read.0, session.read.1);
-            lines.push(Line::from(format!("session {} {dot} {share} read", dollars(session.dollars))));
+            lines.push(Line::from(format!("session {} {dot} {share} read", session.cost.text())));
         }
         if let Some(verdict) = &facts.verdict {
             let (tokens, paid) = (short_count(verdict.tokens), dollars(verdict.dollars));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::blocks::conversation::Cost;
 use crate::blocks::core_sample::CacheState::{Garbage as Waste, Read, Sent, Written};
 use crate::blocks::golden::{drawing, drawings};
 use crate::theme::{Glyphs, Palette};
@@ -29,6 +30,10 @@ fn layer(
         holds: holds.into(),
         has_breakpoint: false,
     }
+}
+
+fn paid(paid: f64) -> Cost {
+    Cost { paid, ..Cost::default() }
 }
 
 fn mark(tokens: usize, note: &str) -> ContextRow {
@@ -59,10 +64,10 @@ fn facts() -> ContextFacts {
             cause: "fuzzy.ts changed on disk".into(),
             is_avoidable: true,
         }),
-        last: Some(LastRequest { input: 240, read: 45_400, written: 1_850, output: 310, dollars: 0.013 }),
+        last: Some(LastRequest { input: 240, read: 45_400, written: 1_850, output: 310, cost: paid(0.013) }),
         session: Some(SessionTotals {
             requests: 38,
-            dollars: 0.48,
+            cost: paid(0.48),
             without_cache: 2.73,
             read: (94, 100),
             lost: (0.021, 2),
