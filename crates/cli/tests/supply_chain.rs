@@ -25,8 +25,8 @@ const LICENCES: [&str; 13] = [
 ];
 
 /// Crates that are there in two versions, because dependencies disagree. A new one is worth a look.
-const DUPLICATES: [&str; 8] =
-    ["bitflags", "getrandom", "hashbrown", "rand", "rand_core", "similar", "syn", "thiserror"];
+const DUPLICATES: [&str; 9] =
+    ["bitflags", "getrandom", "hashbrown", "itertools", "rand", "rand_core", "similar", "syn", "thiserror"];
 
 /// All packages that are built on this machine.
 fn packages() -> Vec<Value> {
