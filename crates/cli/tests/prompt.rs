@@ -240,7 +240,6 @@ fn only_what_can_be_shown_is_opened() {
     post.sandbox.write("home/own.md", "what is at home");
     for (name, why) in [
         ("bin.dat", "it is a binary file"),
-        ("dot.png", "is an image: mention it in the prompt"),
         ("gone.md", "there is no such file"),
         (".", "it is a folder"),
         ("../config/config.toml", "it is one of Hardpan's own files"),
@@ -252,6 +251,13 @@ fn only_what_can_be_shown_is_opened() {
     let ran = post.run(&["-p", "/open ~/own.md"], "");
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
     assert!(String::from_utf8_lossy(&ran.stdout).starts_with("~/own.md joins the context"));
+    // An image is context where the layout shows it with every request; elsewhere it goes with a prompt.
+    for (layout, told) in [("strata", "goes with the next prompt"), ("inline", "joins the context")] {
+        let ran = post.run(&["-p", "/open dot.png", "--layout", layout], "");
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{layout}");
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(said.starts_with(&format!("dot.png {told}")), "{layout}: {said}");
+    }
     assert!(post.sent_bodies().is_empty());
 }
 
