@@ -54,9 +54,8 @@ fn random_call(random: &mut Random) -> String {
 fn random_change(random: &mut Random, sandbox: &Sandbox) {
     let number = random.below(4);
     match random.below(6) {
-        0 => {
-            drop(sandbox.write(&format!("work/src/file{number}.rs"), format!("fn changed_{number}() {{}}\n")))
-        }
+        // Not a file that the model opens: a process that runs tells it who changed one, besides.
+        0 => drop(sandbox.write("work/notes.md", format!("Remember number {number}.\n"))),
         1 => drop(sandbox.write(&format!("work/src/new{number}.rs"), "fn new() {}\n")),
         2 => drop(std::fs::remove_file(sandbox.work().join(format!("src/new{number}.rs")))),
         3 => drop(sandbox.write(&format!("work/.hardpan/memories/m{number}.md"), "by a person\n")),
@@ -87,7 +86,7 @@ fn compare_at_every_point(layout: &str, seed: u64) {
         sandbox.write(&format!("work/src/file{number}.rs"), format!("fn number_{number}() {{}}\n"));
     }
     let mut process = RpcProcess::start(&sandbox, &["--layout", layout]);
-    process.prompt("Hello.");
+    process.prompt("Hello, look at @notes.md.");
     for number in 0..STEPS {
         random_change(&mut random, &sandbox);
         let prompt = step(number);

@@ -157,7 +157,9 @@ fn results(sandbox: &Sandbox) -> Vec<String> {
 
 /// What somebody else does to the folder.
 fn change_folder(sandbox: &Sandbox) {
-    sandbox.write("work/src/lib.rs", "pub fn library() -> u32 {\n    1\n}\n");
+    // Not a file that the model opened: a process that runs tells it who changed one, besides.
+    sandbox.write("work/notes.md", "Remember the bread.\n");
+    sandbox.write("work/src/main.rs", "fn main() {\n    library();\n}\n");
     sandbox.write("work/src/new.rs", "pub fn new() {}\n");
     run("git", &["commit", "-qam", "the second commit"], &sandbox.work());
 }
@@ -273,7 +275,7 @@ fn compare_restart(layout: &str) {
     ] {
         assert!(resumed_quiet.contains(text), "{layout}: {text}\n{resumed_quiet}");
     }
-    for text in ["pub fn library() -> u32", "the second commit", "src/new.rs"] {
+    for text in ["Remember the bread.", "the second commit", "src/new.rs"] {
         assert!(resumed_changed.contains(text), "{layout}: {text}\n{resumed_changed}");
     }
     for text in ["1 [x] read the notes", "fn main()", "Build with ninja.", " changed", "it is small"] {
