@@ -179,7 +179,8 @@ fn tools(
     journal: Option<Arc<Journal>>,
     shell: ShellOptions,
 ) -> Vec<Arc<dyn Tool>> {
-    let options = ToolOptions { journal, shell, web: web_options(settings) };
+    let (web, watched) = (web_options(settings), Some(index.clone()));
+    let options = ToolOptions { journal, shell, web, index: watched };
     let mut tools = hardpan_tools::read_only_tools();
     tools.push(Arc::new(Symbols(index)));
     tools.extend(changing_tools(options));

@@ -160,6 +160,11 @@ impl WorkspaceContext {
         *self.lock_last_description() = None;
     }
 
+    /// Whether changes of the folder are reported. A watch starts with the second request.
+    pub fn is_watched(&self) -> bool {
+        self.reader.running_watch().is_some()
+    }
+
     /// A copy of what must be stored for a resume.
     pub fn pinned_context(&self) -> PinnedContext {
         self.lock_pinned().clone()
@@ -274,22 +279,23 @@ impl ContextSource for WorkspaceContext {
 
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         self.reader.refresh(request.reason);
+        // Pinned, because every change of the instructions would cost the whole cache.
+        let system = self.lock_system().clone();
         let mut file = std::thread::scope(|scope| {
             // What describes the repository takes as long as git takes to answer: both at once.
             if request.reason == ObserveReason::RunStarted && self.map_tokens != Some(0) {
                 scope.spawn(|| self.reader.prepare_description());
             }
-            self.reader.read(request.now)
+            self.reader.read(request.now, system)
         });
         let keeps = request.reason != ObserveReason::Preview;
-        // Pinned, because every change of the instructions would cost the whole cache.
-        let system = self.lock_system().clone();
-        file.system = system.unwrap_or(file.system);
         file.system.agent = self.lock_agent_text().clone();
         if keeps {
             *self.lock_system() = Some(file.system.clone());
         }
-        self.panels.refresh(&RefreshContext { scope: self.reader.scope(), now: request.now });
+        let watch = self.reader.running_watch();
+        let refresh = RefreshContext { watch, ..RefreshContext::new(self.reader.scope(), request.now) };
+        self.panels.refresh(&refresh);
         let pinned = self.pinned_context();
         for path in &pinned.files {
             self.reader.add_named_file(&mut file, path);
@@ -311,11 +317,11 @@ impl ContextSource for WorkspaceContext {
             file.images.clear();
         }
         file.documents.clone_from(&pinned.documents);
-        if request.repository_view == RepositoryView::Map {
-            self.reader.add_file_list(&mut file);
-        }
+        let list_hash = (request.repository_view == RepositoryView::Map)
+            .then(|| self.reader.add_file_list(&mut file))
+            .flatten();
         let mut times = pinned.times;
-        times.apply(&mut file, |tree| self.reader.list_changed_ms(tree));
+        times.apply(&mut file, list_hash, |tree| self.reader.list_changed_ms(tree));
         if keeps {
             self.lock_pinned().times = times;
         }

@@ -65,7 +65,7 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
         confinement: Confinement::Sandbox(sandbox),
     };
     let console = ConsoleShell::new(shell.clone());
-    let tools = changing_tools(ToolOptions { journal: None, shell, web: WebOptions::default() });
+    let tools = changing_tools(ToolOptions { journal: None, shell, web: WebOptions::default(), index: None });
     let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
     Some(SandboxedShell { scope: Scope::new(root.join("work"), root.join("work")), folder, bash, console })
 }

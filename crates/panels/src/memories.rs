@@ -12,7 +12,7 @@ use hardpan_context::SecretScanner;
 use hardpan_files::FileGuard;
 use hardpan_prompt::Volatility;
 use hardpan_tools::{CallSubject, Effect, Scope, remove_below, write_below};
-use hardpan_workspace::folder_names;
+use hardpan_workspace::{WatchPosition, WorkspaceWatch, folder_names};
 
 use crate::panel::{ActionCall, ActionError, Panel, PanelAction, RefreshContext, RefreshStrategy, Revision};
 
@@ -30,6 +30,8 @@ pub struct Memories {
     scope: Scope,
     scanner: SecretScanner,
     memories: Mutex<MemoryFiles>,
+    /// Up to where the memories know the changes of the watch.
+    position: Mutex<WatchPosition>,
     revision: Revision,
 }
 
@@ -43,7 +45,8 @@ struct MemoryFiles {
 impl Memories {
     /// The memories of the project that `scope` is about. `scanner` knows the secrets of this machine.
     pub fn new(scope: Scope, scanner: SecretScanner) -> Self {
-        let memories = Memories { scope, scanner, memories: Mutex::default(), revision: Revision::default() };
+        let (memories, position, revision) = Default::default();
+        let memories = Memories { scope, scanner, memories, position, revision };
         memories.read();
         memories
     }
@@ -57,6 +60,16 @@ impl Memories {
             drop(current);
             self.revision.bump();
         }
+    }
+
+    /// Whether the files may be others than they were. A folder that is not there is not watched.
+    fn may_differ(&self, watch: &WorkspaceWatch) -> bool {
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = watch.changes_since(&mut position);
+        let is_memory = |path: &String| Path::new(path).starts_with(MEMORY_FOLDER);
+        changes.everything
+            || changes.files.iter().any(is_memory)
+            || !watch.covers(&self.scope.root.join(memory_path("any")))
     }
 
     fn write(&self, call: &ActionCall<'_>) -> Result<String, ActionError> {
@@ -168,8 +181,10 @@ impl Panel for Memories {
         (!shown.is_empty()).then(|| shown.join("\n\n"))
     }
 
-    fn refresh(&self, _context: &RefreshContext<'_>) {
-        self.read();
+    fn refresh(&self, context: &RefreshContext<'_>) {
+        if context.watch.is_none_or(|watch| self.may_differ(watch)) {
+            self.read();
+        }
     }
 
     fn actions(&self) -> &'static [PanelAction] {
@@ -233,7 +248,7 @@ mod tests {
         fs::write(root.join(".hardpan/memories/merged.md"), "From a colleague.\n").unwrap();
         let revision = memories.revision();
         let scope = Scope::new(&root, &root);
-        let context = RefreshContext { scope: &scope, now: Timestamp::UNIX_EPOCH };
+        let context = RefreshContext::new(&scope, Timestamp::UNIX_EPOCH);
         memories.refresh(&context);
         assert_ne!(memories.revision(), revision);
         let shown = "[build]\nUse cargo build.\n\n[merged]\nFrom a colleague.\n\n[style]\nShort names.";

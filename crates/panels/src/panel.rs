@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hardpan_prompt::Volatility;
 use hardpan_tools::{CallSubject, Effect, Scope, Tool};
+use hardpan_workspace::WorkspaceWatch;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -105,6 +106,15 @@ pub struct RefreshContext<'a> {
     pub scope: &'a Scope,
     /// The agent's current time.
     pub now: Timestamp,
+    /// Tells what changed; none if the folder is not watched, so that a panel must look.
+    pub watch: Option<&'a WorkspaceWatch>,
+}
+
+impl<'a> RefreshContext<'a> {
+    /// A refresh of what is not watched.
+    pub fn new(scope: &'a Scope, now: Timestamp) -> Self {
+        RefreshContext { scope, now, watch: None }
+    }
 }
 
 /// Something that can be done with a panel.

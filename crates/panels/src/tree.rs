@@ -2,14 +2,16 @@
 //!
 //! A description belongs to the content that it was written for: once that changed, it is shown as
 //! stale. Without filters and descriptions there is nothing to show: the overview of the repository
-//! stands in its place.
+//! stands in its place. Where the folder is watched, only what changed is looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_prompt::{Hash, HashChain, Volatility};
 use hardpan_tools::Scope;
-use hardpan_workspace::{TREE_LIMIT, compile_glob, folder_names, list_files};
+use hardpan_workspace::{
+    Changes, FileTree, TREE_LIMIT, WatchPosition, WorkspaceWatch, compile_glob, folder_names, list_files,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,6 +33,8 @@ pub struct Tree {
     scope: Scope,
     state: Mutex<TreeState>,
     listing: Mutex<Listing>,
+    /// Up to where the listing knows the changes of the watch.
+    position: Mutex<WatchPosition>,
     revision: Revision,
 }
 
@@ -50,7 +54,7 @@ struct Description {
 }
 
 /// What was last found.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Listing {
     paths: Vec<String>,
     stale: BTreeSet<String>,
@@ -61,19 +65,61 @@ impl TreeState {
     fn is_empty(&self) -> bool {
         *self == TreeState::default()
     }
+
+    /// Whether a path passes the filters.
+    fn filter(&self) -> impl Fn(&str) -> bool + use<> {
+        let globs: Vec<_> = self.filters.iter().filter_map(|filter| compile_glob(filter).ok()).collect();
+        move |path| globs.is_empty() || globs.iter().any(|glob| glob.is_match(path))
+    }
 }
 
 impl Tree {
     /// The tree of the project that `scope` is about.
     pub fn new(scope: Scope) -> Self {
-        Tree { scope, state: Mutex::default(), listing: Mutex::default(), revision: Revision::default() }
+        let (state, listing, position, revision) = Default::default();
+        Tree { scope, state, listing, position, revision }
     }
 
     /// Lists the files again, if there is anything to show.
     fn read(&self) {
+        let listed = || Arc::new(list_files(&self.scope.guard(), &self.scope.root, TREE_LIMIT));
         let state = self.lock_state().clone();
-        let found = if state.is_empty() { Listing::default() } else { self.list(&state) };
-        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = if state.is_empty() { Listing::default() } else { self.list(&state, &listed()) };
+        // The next refresh lists once more, and knows from then on what changes.
+        *self.lock_position() = WatchPosition::default();
+        self.set_listing(found);
+    }
+
+    /// Looks at what changed.
+    fn read_changes(&self, watch: &WorkspaceWatch) {
+        let state = self.lock_state().clone();
+        if state.is_empty() {
+            // Whoever shows something first lists all files.
+            *self.lock_position() = WatchPosition::default();
+            return self.set_listing(Listing::default());
+        }
+        let changes = watch.changes_since(&mut self.lock_position());
+        let has_unwatched = state.descriptions.keys().any(|path| !self.is_covered(path, watch));
+        if changes.is_empty() && !has_unwatched {
+            return;
+        }
+        let tree = watch.file_list();
+        let found = if changes.everything {
+            self.list(&state, &tree)
+        } else {
+            self.update_listing(&state, &tree, &changes, watch)
+        };
+        self.set_listing(found);
+    }
+
+    /// Whether changes of a path are noticed.
+    fn is_covered(&self, path: &str, watch: &WorkspaceWatch) -> bool {
+        let place = self.scope.root.join(path);
+        watch.covers(&if path.ends_with('/') { place.join("any") } else { place })
+    }
+
+    fn set_listing(&self, found: Listing) {
+        let mut listing = self.lock_listing();
         if *listing != found {
             *listing = found;
             drop(listing);
@@ -81,11 +127,9 @@ impl Tree {
         }
     }
 
-    fn list(&self, state: &TreeState) -> Listing {
-        let tree = list_files(&self.scope.guard(), &self.scope.root, TREE_LIMIT);
-        let globs: Vec<_> = state.filters.iter().filter_map(|filter| compile_glob(filter).ok()).collect();
-        let is_shown = |path: &String| globs.is_empty() || globs.iter().any(|glob| glob.is_match(path));
-        let mut paths: Vec<String> = tree.files.into_iter().filter(is_shown).collect();
+    fn list(&self, state: &TreeState, tree: &FileTree) -> Listing {
+        let is_shown = state.filter();
+        let mut paths: Vec<String> = tree.files.iter().filter(|path| is_shown(path)).cloned().collect();
         // Folders are listed for their descriptions only.
         paths.extend(state.descriptions.keys().filter(|path| path.ends_with('/')).cloned());
         paths.sort_unstable();
@@ -93,6 +137,39 @@ impl Tree {
         let described = state.descriptions.iter();
         let stale = described.filter(|(path, description)| description.hash != self.content_hash(path));
         Listing { stale: stale.map(|(path, _)| path.clone()).collect(), paths, truncated: tree.truncated }
+    }
+
+    /// The listing with what changed since.
+    fn update_listing(
+        &self,
+        state: &TreeState,
+        tree: &FileTree,
+        changes: &Changes,
+        watch: &WorkspaceWatch,
+    ) -> Listing {
+        let mut listing = self.lock_listing().clone();
+        let is_shown = state.filter();
+        for path in changes.files.iter().filter(|_| changes.list) {
+            match (listing.paths.binary_search(path), tree.has_file(path) && is_shown(path)) {
+                (Ok(at), false) => drop(listing.paths.remove(at)),
+                (Err(at), true) => listing.paths.insert(at, path.clone()),
+                _ => {}
+            }
+        }
+        for (path, description) in &state.descriptions {
+            let is_folder = path.ends_with('/');
+            let below = || changes.files.range(path.clone()..).next();
+            let may_differ = !self.is_covered(path, watch)
+                || changes.files.contains(path)
+                // A folder in it that came or went is not named.
+                || is_folder && (changes.list || below().is_some_and(|file| file.starts_with(path)));
+            if may_differ && description.hash == self.content_hash(path) {
+                listing.stale.remove(path);
+            } else if may_differ {
+                listing.stale.insert(path.clone());
+            }
+        }
+        listing
     }
 
     /// What a path holds: the bytes of a file, the names in a folder. `None` if it cannot be read.
@@ -147,6 +224,14 @@ impl Tree {
         Ok(said)
     }
 
+    fn lock_listing(&self) -> MutexGuard<'_, Listing> {
+        self.listing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_position(&self) -> MutexGuard<'_, WatchPosition> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_state(&self) -> MutexGuard<'_, TreeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -182,7 +267,7 @@ impl Panel for Tree {
         if state.is_empty() {
             return None;
         }
-        let listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let listing = self.lock_listing();
         let mut lines = Vec::with_capacity(listing.paths.len() + 2);
         if !state.filters.is_empty() {
             lines.push(format!("filter: {}", state.filters.join(" ")));
@@ -202,8 +287,11 @@ impl Panel for Tree {
         Some(lines.join("\n"))
     }
 
-    fn refresh(&self, _context: &RefreshContext<'_>) {
-        self.read();
+    fn refresh(&self, context: &RefreshContext<'_>) {
+        match context.watch {
+            Some(watch) => self.read_changes(watch),
+            None => self.read(),
+        }
     }
 
     fn actions(&self) -> &'static [PanelAction] {
@@ -269,7 +357,7 @@ mod tests {
             tree.render().unwrap(),
             "filter: **/*.rs\nsrc/  # the letters\nsrc/a.rs  # the first letter\nsrc/b.rs"
         );
-        let context = RefreshContext { scope: &scope, now: Timestamp::UNIX_EPOCH };
+        let context = RefreshContext::new(&scope, Timestamp::UNIX_EPOCH);
         let revision = tree.revision();
         tree.refresh(&context);
         assert_eq!(tree.revision(), revision);
@@ -288,5 +376,59 @@ mod tests {
         assert!(act("tree_describe", Some("src/none.rs"), Some("x")).is_err());
         assert!(act("tree_describe", Some("../outside"), Some("x")).is_err());
         assert!(act("tree_filter", None, Some("[")).is_err());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_watched_tree_shows_what_one_that_looks_shows_and_lists_nothing_without_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("src/deep")).unwrap();
+        fs::create_dir_all(root.join("target")).unwrap();
+        fs::write(root.join(".gitignore"), "target/\n").unwrap();
+        fs::write(root.join("src/a.rs"), "fn a() {}").unwrap();
+        fs::write(root.join("target/out"), "1").unwrap();
+        let scope = Scope::new(&root, &root);
+        let watch = WorkspaceWatch::start(scope.guard(), &root).unwrap();
+        let (watched, looking) = (Tree::new(scope.clone()), Tree::new(scope.clone()));
+        let now = Timestamp::UNIX_EPOCH;
+        let calls = [
+            ("tree_filter", None, "**/*.rs *.txt"),
+            ("tree_describe", Some("src/a.rs"), "the first"),
+            ("tree_describe", Some("src/"), "sources"),
+            ("tree_describe", Some("target/out"), "made"),
+        ];
+        for (action, target, text) in calls {
+            let call = ActionCall { target, text: Some(text), ..ActionCall::new(action, now) };
+            watched.act(&call).unwrap();
+            looking.act(&call).unwrap();
+        }
+        let check = || {
+            watched.refresh(&RefreshContext { watch: Some(&watch), ..RefreshContext::new(&scope, now) });
+            looking.refresh(&RefreshContext::new(&scope, now));
+            assert_eq!(watched.render(), looking.render());
+            let revision = watched.revision();
+            watched.refresh(&RefreshContext { watch: Some(&watch), ..RefreshContext::new(&scope, now) });
+            assert_eq!(watched.revision(), revision);
+        };
+        check();
+        fs::write(root.join("new.txt"), "1").unwrap();
+        check();
+        fs::write(root.join("src/a.rs"), "fn b() {}").unwrap();
+        check();
+        assert!(watched.render().unwrap().contains("(stale"));
+        fs::write(root.join("src/a.rs"), "fn a() {}").unwrap();
+        fs::write(root.join("target/out"), "2").unwrap();
+        check();
+        fs::rename(root.join("src"), root.join("lib")).unwrap();
+        check();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a.rs"), "fn a() {}").unwrap();
+        fs::create_dir(root.join("src/deep")).unwrap();
+        check();
+        assert!(!watched.render().unwrap().contains("src/a.rs  # the first (stale"));
+        fs::remove_dir(root.join("src/deep")).unwrap();
+        fs::remove_file(root.join("new.txt")).unwrap();
+        check();
     }
 }

@@ -46,8 +46,11 @@ thread_local! {
 }
 
 /// Turns what the caller knows about a file into an outline.
-fn read_outline(path: &str, read: impl Fn(&str, Vec<u8>) -> FileSource) -> (ContentHash, Outline) {
-    match read(path, BUFFER.take()) {
+fn read_outline(
+    path: &str,
+    read: impl Fn(&str, Vec<u8>) -> Option<FileSource>,
+) -> Option<(ContentHash, Outline)> {
+    Some(match read(path, BUFFER.take())? {
         FileSource::Content(mut content) => {
             let made = (content_hash(&content), Outline::parse(path, &content));
             content.clear();
@@ -56,7 +59,7 @@ fn read_outline(path: &str, read: impl Fn(&str, Vec<u8>) -> FileSource) -> (Cont
         }
         FileSource::Cached(hash, outline) => (hash, *outline),
         FileSource::Unreadable => (ContentHash::default(), Outline::for_skipped(SkipReason::Unreadable)),
-    }
+    })
 }
 
 /// How many files are parsed before their outlines are added: enough to keep all threads busy, few
@@ -139,8 +142,25 @@ impl SymbolIndex {
         &mut self,
         paths: &[P],
         read: impl Fn(&str, Vec<u8>) -> FileSource + Sync,
+        done: impl FnMut(usize),
+    ) {
+        self.update_many(paths, &[], |path, buffer| Some(read(path, buffer)), done);
+    }
+
+    /// The same, and removes the files `gone`. A file for which `read` returns nothing stays as it is.
+    pub fn update_many<P: AsRef<str> + Sync>(
+        &mut self,
+        paths: &[P],
+        gone: &[String],
+        read: impl Fn(&str, Vec<u8>) -> Option<FileSource> + Sync,
         mut done: impl FnMut(usize),
     ) {
+        for path in gone {
+            let Some(id) = self.paths.remove(path.as_str()) else { continue };
+            self.path_lookup.remove(path);
+            self.files[id as usize] = None;
+            self.free.push(id);
+        }
         let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
@@ -162,8 +182,9 @@ impl SymbolIndex {
     }
 
     /// Adds files without links; [`rebuild_links`](Self::rebuild_links) must follow.
-    fn add_unlinked(&mut self, paths: &[&str], outlines: Vec<(ContentHash, Outline)>) {
-        for (path, (hash, outline)) in paths.iter().zip(outlines) {
+    fn add_unlinked(&mut self, paths: &[&str], outlines: Vec<Option<(ContentHash, Outline)>>) {
+        let outlines = outlines.into_iter().zip(paths);
+        for ((hash, outline), path) in outlines.filter_map(|(outline, path)| Some((outline?, path))) {
             let id = self.id_for_path(path);
             self.path_lookup.insert(path, id, outline.manifest.as_ref());
             self.files[id as usize] = Some(self.new_file(path, hash, outline));

@@ -207,6 +207,7 @@ impl TestEnvironment {
                     journal: Some(journal.clone()),
                     shell: shell.clone(),
                     web: WebOptions { private_hosts: vec!["127.0.0.1".into()], ..WebOptions::default() },
+                    index: None,
                 };
                 let tools = read_only_tools().into_iter().chain(changing_tools(options)).collect();
                 (tools, Some(shell_tool(shell)), Some(journal))

@@ -13,6 +13,7 @@ use hardpan_sandbox::{
     FileHandle, ProcessEnd, Program, ProgramEvent, ProgramStreams, RunningProgram, Sandbox, SandboxLauncher,
     SandboxPolicy, explain_denials,
 };
+use hardpan_workspace::LiveIndex;
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -108,6 +109,8 @@ pub(crate) struct Bash {
     journal: Option<Arc<Journal>>,
     /// The files as they were after the last command.
     work_tree: Mutex<WorkTree>,
+    /// Has the watch that tells what changed since.
+    index: Option<Arc<LiveIndex>>,
 }
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
@@ -155,12 +158,12 @@ struct CommandEnd {
 
 impl Bash {
     pub(crate) fn new(options: ShellOptions) -> Self {
-        Bash { options, folders: Mutex::default(), journal: None, work_tree: Mutex::default() }
+        Bash { options, folders: Mutex::default(), journal: None, work_tree: Mutex::default(), index: None }
     }
 
     /// Records what commands do to small files of the workspace, so that it can be undone.
-    pub(crate) fn with_journal(self, journal: Option<Arc<Journal>>) -> Self {
-        Bash { journal, ..self }
+    pub(crate) fn with_journal(self, journal: Option<Arc<Journal>>, index: Option<Arc<LiveIndex>>) -> Self {
+        Bash { journal, index, ..self }
     }
 
     /// The files before a command; `None` if it changes none, or nothing is recorded.
@@ -176,8 +179,10 @@ impl Bash {
     /// The files now. Only those are read that changed since the last time.
     async fn take_tree(&self, scope: &Scope) -> WorkTree {
         let known = self.work_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let scope = scope.clone();
-        let tree = tokio::task::spawn_blocking(move || known.take(&scope)).await.unwrap_or_default();
+        let (scope, index) = (scope.clone(), self.index.clone());
+        let take =
+            move || known.take(&scope, index.as_ref().and_then(|index| index.watch()).map(|watch| &**watch));
+        let tree = tokio::task::spawn_blocking(take).await.unwrap_or_default();
         *self.work_tree.lock().unwrap_or_else(PoisonError::into_inner) = tree.clone();
         tree
     }

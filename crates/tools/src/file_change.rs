@@ -206,7 +206,7 @@ mod tests {
             environment: Vec::new(),
             confinement: crate::Confinement::None,
         };
-        let options = ToolOptions { journal: None, shell, web: WebOptions::default() };
+        let options = ToolOptions { journal: None, shell, web: WebOptions::default(), index: None };
         let tools = changing_tools(options);
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.declaration().name).collect();
         assert_eq!(names, ["edit", "write", "bash", "fetch"]);

@@ -70,6 +70,8 @@ mod test_workspace; // TestWorkspace: a temporary workspace for tests // links t
 
 use std::sync::Arc;
 
+use hardpan_workspace::LiveIndex;
+
 pub use bash::sanitize::sanitize as clean_output;
 pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environment, scrub_environment};
 pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
@@ -106,6 +108,9 @@ pub struct ToolOptions {
     pub shell: ShellOptions,
     /// What `fetch` may reach.
     pub web: WebOptions,
+    /// The index of the workspace, whose watch tells what commands changed. Without one, all files are
+    /// looked at.
+    pub index: Option<Arc<LiveIndex>>,
 }
 
 /// The tool `bash` alone, for commands that the user types.
@@ -115,8 +120,8 @@ pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
 
 /// The tools that may change something, in the order in which they are declared to the model.
 pub fn changing_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
-    let ToolOptions { journal, shell, web } = options;
-    let bash = bash::Bash::new(shell).with_journal(journal.clone());
+    let ToolOptions { journal, shell, web, index } = options;
+    let bash = bash::Bash::new(shell).with_journal(journal.clone(), index);
     let changes = file_change::FileChanger::new(journal);
     vec![
         Arc::new(edit::Edit(changes.clone())),

@@ -96,11 +96,7 @@ impl IndexJob<'_> {
         }
         let folder = CodebaseFiles::new(guard, root, &stamps);
         let (changes, removed) = (changed.len(), gone.len());
-        let codebase = if changes + removed <= INCREMENTAL_LIMIT {
-            folder.update_index(cache.index, &changed, &gone)
-        } else {
-            folder.build_index(&cache, files, progress, stop)
-        };
+        let codebase = folder.update_index(cache.index, &changed, &gone, progress, stop);
         tracing::debug!(changes, removed, parsed = codebase.parsed_files, "index is up to date");
         let parsed = codebase.parsed_files;
         let unread = folder.unread.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -117,27 +113,21 @@ impl IndexJob<'_> {
         known: IndexCache,
         progress: &mut dyn FnMut(usize),
     ) -> IndexCache {
-        let IndexJob { guard, root, .. } = *self;
-        if changes.files.is_empty() && !changes.list {
-            return known;
-        }
-        let mut changed: BTreeSet<&str> =
+        let IndexJob { guard, root, stop, .. } = *self;
+        let changed: BTreeSet<&str> =
             changes.files.iter().map(String::as_str).filter(|name| tree.has_file(name)).collect();
         let is_known = |name: &str| known.index.hash(name).is_some();
-        let mut gone: Vec<String> =
+        let gone: Vec<String> =
             changes.files.iter().filter(|name| !tree.has_file(name) && is_known(name)).cloned().collect();
-        if changes.list {
-            changed.extend(tree.files.iter().map(String::as_str).filter(|name| !is_known(name)));
-            gone = known.index.paths().filter(|name| !tree.has_file(name)).map(str::to_owned).collect();
-        }
-        if changed.len() + gone.len() > INCREMENTAL_LIMIT {
-            return self.refresh(&tree.files, Some(known), progress).0;
+        if changed.is_empty() && gone.is_empty() {
+            return known;
         }
         let stamps: BTreeMap<&str, Option<FileStamp>> =
             changed.iter().map(|name| (*name, read_stamp(root, name))).collect();
         let changed: Vec<&str> = changed.into_iter().collect();
         let folder = CodebaseFiles::new(guard, root, &stamps);
-        known.update(|index| folder.update_index(index, &changed, &gone).index, &stamps, &gone)
+        let update = |index| folder.update_index(index, &changed, &gone, progress, stop).index;
+        known.update(update, &stamps, &gone)
     }
 }
 
@@ -158,8 +148,18 @@ impl<'a> CodebaseFiles<'a> {
         CodebaseFiles { guard, root, stamps, unread: Mutex::default(), room }
     }
 
-    /// Updates a cached index with the files that changed.
-    fn update_index(&self, mut index: SymbolIndex, changed: &[&str], gone: &[String]) -> Codebase {
+    /// Updates an index with the files that changed: a few one by one, many at once.
+    fn update_index(
+        &self,
+        mut index: SymbolIndex,
+        changed: &[&str],
+        gone: &[String],
+        progress: &mut dyn FnMut(usize),
+        stop: &AtomicBool,
+    ) -> Codebase {
+        if changed.len() + gone.len() > INCREMENTAL_LIMIT {
+            return self.update_many(index, changed, gone, progress, stop);
+        }
         let mut parsed = 0;
         for name in gone {
             index.remove(name);
@@ -173,39 +173,35 @@ impl<'a> CodebaseFiles<'a> {
         Codebase { index, parsed_files: parsed }
     }
 
-    /// Builds a new index, with outlines from the cache where files have not changed.
-    fn build_index(
+    /// Reads and parses on all cores.
+    fn update_many(
         &self,
-        cache: &IndexCache,
-        files: &[String],
+        mut index: SymbolIndex,
+        changed: &[&str],
+        gone: &[String],
         progress: &mut dyn FnMut(usize),
         stop: &AtomicBool,
     ) -> Codebase {
         let parsed = AtomicUsize::new(0);
-        let known = |name: &str, hash| Some(FileSource::Cached(hash, Box::new(cache.index.outline(name)?)));
+        let known: BTreeMap<&str, ContentHash> =
+            changed.iter().filter_map(|name| Some((*name, index.hash(name)?))).collect();
         let read = |name: &str, buffer: Vec<u8>| {
-            let stamp = self.stamps.get(name).copied().flatten();
-            let hash = cache.index.hash(name);
-            if let Some(source) =
-                hash.filter(|_| cache.is_current(name, stamp)).and_then(|hash| known(name, hash))
-            {
-                return source;
-            }
+            let known = known.get(name);
             if stop.load(Ordering::Relaxed) {
                 self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                return FileSource::Unreadable;
+                return known.is_none().then_some(FileSource::Unreadable);
             }
             let source = self.read_source(name, buffer);
-            let FileSource::Content(content) = &source else { return source };
             // Touched, but not changed: a checkout of another branch and back.
-            let same = hash.filter(|hash| content_hash(content) == *hash).and_then(|hash| known(name, hash));
-            same.unwrap_or_else(|| {
+            if let FileSource::Content(content) = &source {
+                if known == Some(&content_hash(content)) {
+                    return None;
+                }
                 parsed.fetch_add(1, Ordering::Relaxed);
-                source
-            })
+            }
+            Some(source)
         };
-        let mut index = SymbolIndex::default();
-        index.add_files(files, read, progress);
+        index.update_many(changed, gone, read, progress);
         Codebase { index, parsed_files: parsed.into_inner() }
     }
 

@@ -9,7 +9,7 @@ use hardpan_prompt::folder_line;
 
 use crate::list_bounds::ListBounds;
 use crate::path::{display_path, with_forward_slashes};
-use crate::walk::{EntryKind, WalkEntry, walk};
+use crate::walk::{EntryKind, FolderVisitor, Walk, walk_whole};
 
 /// Default limit for listing files: some 3 MB of names, which no context window holds.
 pub const TREE_LIMIT: usize = 100_000;
@@ -29,6 +29,42 @@ impl FileTree {
     /// Whether a file is in the list.
     pub fn has_file(&self, path: &str) -> bool {
         self.files.binary_search_by(|file| file.as_str().cmp(path)).is_ok()
+    }
+
+    /// Adds what a walk of the root or of a folder below it finds, unsorted.
+    pub(crate) fn add_walk(&mut self, root: &Path, walk: Walk<'_>, bounds: &ListBounds) {
+        let begun = Instant::now();
+        for (visited, entry) in walk.enumerate() {
+            if bounds.are_reached(visited, begun) {
+                self.truncated = true;
+                break;
+            }
+            let listed = match entry {
+                Ok(mut entry) => {
+                    // Rules that cannot be used.
+                    self.skipped.extend(entry.rule_problems.drain(..).map(|problem| problem.below(root)));
+                    list_entry(root, &entry.path, entry.kind)
+                }
+                Err(skipped) => ListedEntry::Skipped(skipped.below(root)),
+            };
+            if matches!(listed, ListedEntry::Folder) {
+                continue;
+            }
+            if self.files.len() + self.skipped.len() >= bounds.files {
+                self.truncated = true;
+                break;
+            }
+            match listed {
+                ListedEntry::File(path) => self.files.push(path),
+                ListedEntry::Skipped(skipped) => self.skipped.push(skipped),
+                ListedEntry::Folder => {}
+            }
+        }
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.files.sort_unstable();
+        self.skipped.sort_unstable();
     }
 
     /// The files as lines of at most `bytes` bytes in all. If there are too many, the deepest
@@ -73,69 +109,36 @@ pub struct SkippedPath {
 /// At most `limit` entries are listed, fewer of a folder that is no project. They are always the same
 /// ones: folders are read in the order of names.
 pub fn list_files(guard: &FileGuard, root: &Path, limit: usize) -> FileTree {
-    list_files_and_folders(guard, root, limit, &mut |_| ())
+    list_visiting(guard, root, limit, None)
 }
 
-/// The same, and calls `visit` with the absolute path of every folder on the way.
-pub(crate) fn list_files_and_folders(
+/// The same, and calls `visitor` with every folder before its names are read.
+pub(crate) fn list_visiting(
     guard: &FileGuard,
     root: &Path,
     limit: usize,
-    visit: &mut dyn FnMut(&Path),
+    visitor: Option<FolderVisitor<'_>>,
 ) -> FileTree {
-    let bounds = ListBounds::new(root, limit);
-    #[expect(clippy::disallowed_methods, reason = "ends a listing that takes too long")]
-    let begun = Instant::now();
     let mut tree = FileTree::default();
-    for (visited, entry) in walk(guard, root).enumerate() {
-        if bounds.are_reached(visited, begun) {
-            tree.truncated = true;
-            break;
-        }
-        let listed = match entry {
-            Ok(mut entry) => {
-                tree.skipped.append(&mut entry.rule_problems); // rules that cannot be used
-                if entry.kind == EntryKind::Folder {
-                    visit(&entry.path);
-                }
-                list(root, &entry)
-            }
-            Err(skipped) => ListedEntry::Skipped(skipped),
-        };
-        if matches!(listed, ListedEntry::Folder) {
-            continue;
-        }
-        if tree.files.len() + tree.skipped.len() >= bounds.files {
-            tree.truncated = true;
-            break;
-        }
-        match listed {
-            ListedEntry::File(path) => tree.files.push(path),
-            ListedEntry::Skipped(skipped) => tree.skipped.push(skipped),
-            ListedEntry::Folder => {}
-        }
-    }
-    for skipped in &mut tree.skipped {
-        skipped.path = escape_path(&display_path(root, Path::new(&skipped.path)));
-    }
-    tree.files.sort_unstable();
-    tree.skipped.sort_unstable();
+    tree.add_walk(root, walk_whole(guard, root, visitor), &ListBounds::new(root, limit));
+    tree.sort();
     tree
 }
 
-enum ListedEntry {
+pub(crate) enum ListedEntry {
     File(String),
     Folder,
     Skipped(SkippedPath),
 }
 
-fn list(root: &Path, entry: &WalkEntry) -> ListedEntry {
-    let relative = entry.path.strip_prefix(root).unwrap_or(&entry.path);
+/// How a path below the root is listed.
+pub(crate) fn list_entry(root: &Path, path: &Path, kind: EntryKind) -> ListedEntry {
+    let relative = path.strip_prefix(root).unwrap_or(path);
     let shown = escape_path(&with_forward_slashes(relative));
     let skipped = |path, reason: &str| ListedEntry::Skipped(SkippedPath { path, reason: reason.into() });
-    match (entry.kind, relative.to_str()) {
+    match (kind, relative.to_str()) {
         (EntryKind::Folder, _) => ListedEntry::Folder,
-        _ if entry.depth == 0 => skipped(".".into(), "not a directory"),
+        (_, Some("")) => skipped(".".into(), "not a directory"),
         (EntryKind::Special(kind), _) => skipped(shown, kind),
         (_, None) => skipped(shown, "its name is not Unicode"),
         (_, Some(name)) if name.chars().any(is_unprintable) => {
@@ -149,6 +152,11 @@ impl SkippedPath {
     pub(crate) fn new(path: &Path, reason: String) -> Self {
         SkippedPath { path: path.to_string_lossy().into_owned(), reason }
     }
+
+    /// The same with its path as a tree shows it.
+    fn below(self, root: &Path) -> Self {
+        SkippedPath { path: escape_path(&display_path(root, Path::new(&self.path))), ..self }
+    }
 }
 
 /// Whether a character would break a list of one name per line, or a terminal.
@@ -156,7 +164,7 @@ fn is_unprintable(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
-fn escape_path(path: &str) -> String {
+pub(crate) fn escape_path(path: &str) -> String {
     if !path.chars().any(is_unprintable) {
         return path.to_owned();
     }

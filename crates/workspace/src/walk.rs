@@ -1,6 +1,8 @@
 //! [`walk`]: everything below a folder by git's ignore rules, without ever leaving it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,37 +47,157 @@ pub enum EntryKind {
 /// Every folder is opened below the guard's and without links, so that a folder that is replaced
 /// during the walk leads nowhere. A path that cannot be read is an error among the entries; so is a
 /// folder in which another file system is mounted, which is not entered.
-pub fn walk(guard: &FileGuard, folder: &Path) -> Walk {
-    let start = match guard.locate(folder) {
-        Ok((root, relative)) => Walk::new(guard, root, relative, folder),
-        Err(reason) => Err(reason),
-    };
+pub fn walk(guard: &FileGuard, folder: &Path) -> Walk<'static> {
+    walk_whole(guard, folder, None)
+}
+
+/// The same, and calls `visitor` with each folder.
+pub(crate) fn walk_whole<'v>(
+    guard: &FileGuard,
+    folder: &Path,
+    visitor: Option<FolderVisitor<'v>>,
+) -> Walk<'v> {
+    let start = WalkRules::new(guard, folder).and_then(|mut rules| rules.walk(folder, visitor));
     start.unwrap_or_else(|reason| Walk {
         state: None,
         waiting: vec![Err(SkippedPath::new(folder, io::Error::from(reason).to_string()))],
+        visitor: None,
     })
 }
 
+/// Called with the absolute path of a folder and the folder, before its names are read.
+pub(crate) type FolderVisitor<'v> = &'v mut dyn FnMut(&Path, &File);
+
 /// The iterator of [`walk`].
-pub struct Walk {
+pub struct Walk<'v> {
     /// `None` if there is nothing to walk.
     state: Option<WalkState>,
     /// What comes before the next name, the last first.
     waiting: Vec<Result<WalkEntry, SkippedPath>>,
+    visitor: Option<FolderVisitor<'v>>,
 }
 
 struct WalkState {
+    ground: Arc<WalkGround>,
+    /// The rules of the folders above the walked one.
+    above: Vec<Arc<FolderRules>>,
+    /// The folders on the way to the next name.
+    levels: Vec<Level>,
+    /// The device that the walked folder is on.
+    device: Option<u64>,
+}
+
+/// What is the same for every folder below one.
+struct WalkGround {
     guard: FileGuard,
     root: Arc<OpenFolder>,
     /// Our own files and folders below the root, relative to it.
     hidden: Vec<PathBuf>,
     global: Gitignore,
-    /// The rules of the folders above the walked one.
-    above: Vec<FolderRules>,
-    /// The folders on the way to the next name.
-    levels: Vec<Level>,
-    /// The device that the walked folder is on.
+}
+
+/// The rules of a folder and of those below it, read when they are first needed. They are
+/// those of one moment.
+pub(crate) struct WalkRules {
+    ground: Arc<WalkGround>,
+    /// The folder, relative to the ground's root.
+    top: PathBuf,
+    /// The rules of the folders above it.
+    above: Vec<Arc<FolderRules>>,
+    /// The device that the folder is on.
     device: Option<u64>,
+    below: BTreeMap<PathBuf, Arc<FolderRules>>,
+}
+
+impl WalkRules {
+    /// The rules of `folder`, which is absolute, and of those below it.
+    pub fn new(guard: &FileGuard, folder: &Path) -> Result<Self, UnreadableReason> {
+        let (root, top) = guard.locate(folder)?;
+        let project = find_project_root(folder);
+        let hidden = guard.hidden_below(root.path());
+        let global = global_rules(&project);
+        let ground = Arc::new(WalkGround { guard: guard.clone(), root, hidden, global });
+        let mut above = Vec::new();
+        // Rules above the folder count only inside a repository: a stray .gitignore in the home
+        // folder must not hide files.
+        if project.join(".git").exists() {
+            for parent in top.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
+                if ground.root.path().join(parent).starts_with(&project) {
+                    above.push(Arc::new(ground.read_rules(parent)));
+                }
+            }
+        }
+        let opened = ground.root.open_real_subfolder(&top).ok();
+        let device = opened.and_then(|opened| Some(opened.metadata().ok()?.dev()));
+        Ok(WalkRules { ground, top, above, device, below: BTreeMap::new() })
+    }
+
+    /// Walks a folder, which is absolute: the one that this is about, or one below it.
+    pub fn walk<'v>(
+        &mut self,
+        folder: &Path,
+        visitor: Option<FolderVisitor<'v>>,
+    ) -> Result<Walk<'v>, UnreadableReason> {
+        let relative = self.ground.relative(folder)?;
+        let above = match relative.parent().filter(|_| relative != self.top) {
+            Some(parent) => self.rules_within(parent),
+            None => self.above.clone(),
+        };
+        let (ground, levels, device) = (self.ground.clone(), Vec::new(), self.device);
+        let state = WalkState { ground, above, levels, device };
+        Walk::start(state, relative, visitor)
+    }
+
+    /// What a name in a folder below is, unless it is ignored or not there. The folder is absolute.
+    pub fn find(&mut self, folder: &Path, opened: &File, name: &OsStr) -> Option<EntryKind> {
+        let relative = self.ground.relative(folder).ok()?;
+        if self.ground.leaves_out(&relative.join(name), name) {
+            return None;
+        }
+        let found = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let kind = entry_kind(FileType::from_raw_mode(found.st_mode));
+        let rules = self.rules_within(&relative);
+        let rules: Vec<&FolderRules> = rules.iter().map(|rules| &**rules).collect();
+        let is_folder = kind == EntryKind::Folder;
+        (!is_ignored(&rules, &self.ground.global, &folder.join(name), is_folder)).then_some(kind)
+    }
+
+    /// The rules that hold for names in a folder, the innermost last.
+    fn rules_within(&mut self, folder: &Path) -> Vec<Arc<FolderRules>> {
+        let mut rules = self.above.clone();
+        let folders: Vec<&Path> =
+            folder.ancestors().take_while(|folder| folder.starts_with(&self.top)).collect();
+        for folder in folders.into_iter().rev() {
+            let known = match self.below.get(folder) {
+                Some(known) => known.clone(),
+                None => {
+                    let read = Arc::new(self.ground.read_rules(folder));
+                    self.below.insert(folder.to_owned(), read.clone());
+                    read
+                }
+            };
+            rules.push(known);
+        }
+        rules
+    }
+}
+
+impl WalkGround {
+    fn read_rules(&self, folder: &Path) -> FolderRules {
+        let place = self.root.path().join(folder);
+        let has_name = |name: &str| place.join(name).symlink_metadata().is_ok();
+        let reader = RuleReader { root: &self.root, guard: &self.guard };
+        reader.read_folder(folder, has_name, &mut Vec::new())
+    }
+
+    fn relative(&self, folder: &Path) -> Result<PathBuf, UnreadableReason> {
+        let relative = folder.strip_prefix(self.root.path()).map_err(|_| UnreadableReason::Outside)?;
+        Ok(relative.to_owned())
+    }
+
+    fn leaves_out(&self, relative: &Path, name: &OsStr) -> bool {
+        name == OsStr::new(".git") || self.hidden.iter().any(|hidden| hidden == relative)
+    }
 }
 
 /// A folder of which some names have been walked.
@@ -86,48 +208,29 @@ struct Level {
     rules: FolderRules,
 }
 
-impl Walk {
-    fn new(
-        guard: &FileGuard,
-        root: Arc<OpenFolder>,
+impl<'v> Walk<'v> {
+    fn start(
+        mut state: WalkState,
         relative: PathBuf,
-        folder: &Path,
-    ) -> Result<Walk, UnreadableReason> {
-        let project = find_project_root(folder);
-        let mut above = Vec::new();
-        let reader = RuleReader { root: &root, guard };
-        // Rules above the folder count only inside a repository: a stray .gitignore in the home
-        // folder must not hide files.
-        if project.join(".git").exists() {
-            for parent in relative.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
-                if root.path().join(parent).starts_with(&project) {
-                    let has_name =
-                        |name: &str| root.path().join(parent).join(name).symlink_metadata().is_ok();
-                    above.push(reader.read_folder(parent, has_name, &mut Vec::new()));
-                }
-            }
-        }
-        let hidden = guard.hidden_below(root.path());
-        let global = global_rules(&project);
-        let levels = Vec::new();
-        let mut state = WalkState { guard: guard.clone(), root, hidden, global, above, levels, device: None };
+        mut visitor: Option<FolderVisitor<'v>>,
+    ) -> Result<Walk<'v>, UnreadableReason> {
         let mut entry = state.entry(&relative, EntryKind::Folder);
-        match state.enter(relative, &mut entry) {
-            Ok(()) => Ok(Walk { state: Some(state), waiting: vec![Ok(entry)] }),
+        match state.enter(relative, &mut entry, &mut visitor) {
+            Ok(()) => Ok(Walk { state: Some(state), waiting: vec![Ok(entry)], visitor }),
             Err(NotEntered::Unreadable(UnreadableReason::Missing)) if entry.path.is_file() => {
                 entry.kind = EntryKind::File;
-                Ok(Walk { state: None, waiting: vec![Ok(entry)] })
+                Ok(Walk { state: None, waiting: vec![Ok(entry)], visitor: None })
             }
             Err(NotEntered::Unreadable(reason)) => Err(reason),
             Err(reason) => {
                 let skipped = SkippedPath::new(&entry.path, reason.into_text());
-                Ok(Walk { state: None, waiting: vec![Err(skipped), Ok(entry)] })
+                Ok(Walk { state: None, waiting: vec![Err(skipped), Ok(entry)], visitor: None })
             }
         }
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for Walk<'_> {
     type Item = Result<WalkEntry, SkippedPath>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -142,7 +245,7 @@ impl Iterator for Walk {
                 continue;
             };
             let path = level.folder.join(&name);
-            if name == OsStr::new(".git") || state.hidden.contains(&path) {
+            if state.ground.leaves_out(&path, &name) {
                 continue;
             }
             let mut entry = state.entry(&path, kind);
@@ -150,7 +253,7 @@ impl Iterator for Walk {
                 continue;
             }
             if kind == EntryKind::Folder
-                && let Err(reason) = state.enter(path, &mut entry)
+                && let Err(reason) = state.enter(path, &mut entry, &mut self.visitor)
             {
                 self.waiting.push(Err(SkippedPath::new(&entry.path, reason.into_text())));
             }
@@ -162,21 +265,27 @@ impl Iterator for Walk {
 impl WalkState {
     fn entry(&self, relative: &Path, kind: EntryKind) -> WalkEntry {
         let path = match relative.as_os_str().is_empty() {
-            true => self.root.path().to_owned(),
-            false => self.root.path().join(relative),
+            true => self.ground.root.path().to_owned(),
+            false => self.ground.root.path().join(relative),
         };
         WalkEntry { path, depth: self.levels.len(), kind, rule_problems: Vec::new() }
     }
 
     fn ignores(&self, entry: &WalkEntry) -> bool {
-        let folders: Vec<&FolderRules> =
-            self.above.iter().chain(self.levels.iter().map(|level| &level.rules)).collect();
-        is_ignored(&folders, &self.global, &entry.path, entry.kind == EntryKind::Folder)
+        let above = self.above.iter().map(|rules| &**rules);
+        let folders: Vec<&FolderRules> = above.chain(self.levels.iter().map(|level| &level.rules)).collect();
+        is_ignored(&folders, &self.ground.global, &entry.path, entry.kind == EntryKind::Folder)
     }
 
     /// Reads the names and the rules of a folder, whose entry this is.
-    fn enter(&mut self, folder: PathBuf, entry: &mut WalkEntry) -> Result<(), NotEntered> {
-        let opened = self.root.open_real_subfolder(&folder)?;
+    fn enter(
+        &mut self,
+        folder: PathBuf,
+        entry: &mut WalkEntry,
+        visitor: &mut Option<FolderVisitor<'_>>,
+    ) -> Result<(), NotEntered> {
+        let WalkGround { guard, root, .. } = &*self.ground;
+        let opened = root.open_real_subfolder(&folder)?;
         let device = opened.metadata().map_err(UnreadableReason::from)?.dev();
         if *self.device.get_or_insert(device) != device {
             return Err(NotEntered::MountPoint);
@@ -184,11 +293,14 @@ impl WalkState {
         if self.levels.is_empty() && is_kernel_view(&opened) {
             return Err(NotEntered::KernelView);
         }
+        if let Some(visit) = visitor {
+            visit(&entry.path, &opened);
+        }
         let mut names: Vec<_> = folder_names(&opened).map_err(UnreadableReason::from)?.collect();
         names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let has_name =
             |wanted: &str| names.binary_search_by(|(name, _)| (**name).cmp(OsStr::new(wanted))).is_ok();
-        let reader = RuleReader { root: &self.root, guard: &self.guard };
+        let reader = RuleReader { root, guard };
         let rules = reader.read_folder(&folder, has_name, &mut entry.rule_problems);
         self.levels.push(Level { folder, names: names.into_iter(), rules });
         Ok(())
@@ -224,7 +336,7 @@ impl NotEntered {
 /// Whether a folder is on a file system like /proc and /sys. There is no end to their files, and
 /// reading some of them waits for ever.
 #[cfg(target_os = "linux")]
-fn is_kernel_view(folder: &std::fs::File) -> bool {
+fn is_kernel_view(folder: &File) -> bool {
     /// proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs, configfs, bpf, devpts.
     const KINDS: [u64; 10] = [
         0x9fa0,
@@ -242,14 +354,12 @@ fn is_kernel_view(folder: &std::fs::File) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_kernel_view(_folder: &std::fs::File) -> bool {
+fn is_kernel_view(_folder: &File) -> bool {
     false
 }
 
 /// The names in an open folder with what they are, in no order.
-pub fn folder_names(
-    folder: &std::fs::File,
-) -> io::Result<impl Iterator<Item = (OsString, EntryKind)> + use<>> {
+pub fn folder_names(folder: &File) -> io::Result<impl Iterator<Item = (OsString, EntryKind)> + use<>> {
     let shared = folder.try_clone()?;
     let entries = Dir::read_from(folder)?;
     Ok(entries.filter_map(move |entry| {

@@ -21,8 +21,14 @@ struct ContentTime {
 
 impl ContentTimes {
     /// Sets the times of a snapshot. Content that is seen for the first time changed when its file
-    /// did, or its newest folder, which `list_changed_ms` tells; other content changed now.
-    pub fn apply(&mut self, file: &mut SnapshotFile, list_changed_ms: impl FnOnce(&TreeEntry) -> i64) {
+    /// did, or its newest folder, which `list_changed_ms` tells; other content changed now. `list_hash` is
+    /// that of the list of files.
+    pub fn apply(
+        &mut self,
+        file: &mut SnapshotFile,
+        list_hash: Option<Hash>,
+        list_changed_ms: impl FnOnce(&TreeEntry) -> i64,
+    ) {
         let now = file.now.as_millisecond();
         let before = std::mem::take(self);
         let mut next = BTreeMap::new();
@@ -37,20 +43,19 @@ impl ContentTimes {
             next.insert(key, ContentTime { hash, changed_at_ms });
             changed_at_ms
         };
-        if let Some(tree) = &mut file.tree {
-            let hash = Hash::chain(tree.files.iter().map(|line| Hash::of(line.as_bytes())));
+        if let (Some(tree), Some(hash)) = (&mut file.tree, list_hash) {
             let mut first = Some(list_changed_ms);
             tree.last_refresh_ms = time_of("tree".into(), hash, &mut || {
                 first.take().map_or(now, |list_changed_ms| list_changed_ms(tree))
             });
         }
         for item in file.items.iter_mut().filter(|item| item.key.as_deref() == Some("git")) {
-            let hash = Hash::of(item.content.as_str().as_bytes());
+            let hash = item.content.hash();
             item.last_refresh_ms = time_of("git".into(), hash, &mut || now);
         }
         for entry in &mut file.files {
-            let content = entry.content.as_ref().map(Text::as_str).or(entry.reason.as_deref());
-            let hash = Hash::of(content.unwrap_or_default().as_bytes());
+            let reason = || Hash::of(entry.reason.as_deref().unwrap_or_default().as_bytes());
+            let hash = entry.content.as_ref().map_or_else(reason, Text::hash);
             let modified = entry.last_refresh_ms;
             entry.last_refresh_ms = time_of(format!("file:{}", entry.path), hash, &mut || modified);
         }

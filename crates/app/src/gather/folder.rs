@@ -12,11 +12,13 @@ use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SystemEntry, TreeEntry,
     UnavailableEntry, WebSearchEntry, fill_template,
 };
-use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
+use hardpan_prompt::{Hash, Image, ItemKind, Text, UnavailableCode, Volatility};
 use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{FolderKind, Git, IndexWait, LiveIndex, RegularFile, UnreadableReason};
+use hardpan_workspace::{
+    FolderKind, Git, IndexWait, LiveIndex, RegularFile, UnreadableReason, WorkspaceWatch,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -133,12 +135,22 @@ impl FolderReader {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the folder holds now: instructions and git status, without files.
-    pub fn read(&self, now: Timestamp) -> SnapshotFile {
+    /// The watch of the folder, if it runs.
+    pub(crate) fn running_watch(&self) -> Option<&WorkspaceWatch> {
+        self.watch.running().map(|watch| &**watch)
+    }
+
+    /// What the folder holds now: instructions and git status, without files. With a system prompt that
+    /// is pinned, no instructions are read.
+    pub fn read(&self, now: Timestamp, pinned: Option<SystemEntry>) -> SnapshotFile {
         let mut file = snapshot_of_folder(&self.scope, &self.settings, now);
         self.add_git_status(&mut file);
-        file.system.skills.clone_from(&self.skills);
+        if pinned.is_none() {
+            let skills = self.skills.clone();
+            file.system = SystemEntry { skills, ..read_system(&self.scope, &self.settings) };
+        }
         self.prompt_settings.apply(&mut file);
+        file.system = pinned.unwrap_or(file.system);
         file
     }
 
@@ -188,8 +200,8 @@ impl FolderReader {
         reading.add_to(file, &shown);
     }
 
-    /// Adds the list of all files of the repository.
-    pub fn add_file_list(&self, file: &mut SnapshotFile) {
+    /// Adds the list of all files of the repository, and returns its hash.
+    pub fn add_file_list(&self, file: &mut SnapshotFile) -> Option<Hash> {
         let known = self.lock_readings().tree.clone();
         let reading = known.unwrap_or_else(|| {
             let tree = match self.watch.running() {
@@ -204,7 +216,7 @@ impl FolderReader {
             self.lock_readings().tree = Some(reading.clone());
             reading
         });
-        reading.add_to(file);
+        reading.add_to(file)
     }
 
     /// When the list of files last changed, as far as the folders tell: the time of the newest.
@@ -335,16 +347,21 @@ pub(crate) fn discover_expansions(
     Expansions::discover(&scope.guard(), &folders, reserved)
 }
 
-/// A snapshot of what the folder holds: its instructions, without files.
+/// A snapshot of the folder without instructions and files.
 fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> SnapshotFile {
-    let Scope { folder, root, .. } = scope;
     let mut file = SnapshotFile::empty(now);
-    file.working_directory = Some(folder.to_string_lossy().into());
-    let instructions =
-        workspace::read_instructions(&scope.guard(), root, folder, settings.user_folders.config.as_deref());
+    file.working_directory = Some(scope.folder.to_string_lossy().into());
     file.detach = settings.config.detach.unwrap_or_default();
     file.web_search = settings.config.web_search.map(|max_results| WebSearchEntry { max_results });
-    file.system = SystemEntry {
+    file
+}
+
+/// The instructions of the folder.
+fn read_system(scope: &Scope, settings: &Settings) -> SystemEntry {
+    let Scope { folder, root, .. } = scope;
+    let config = settings.user_folders.config.as_deref();
+    let instructions = workspace::read_instructions(&scope.guard(), root, folder, config);
+    SystemEntry {
         append: settings.config.append_system_prompt.as_deref().map(Text::new),
         edit_blocks: settings.config.edit_blocks.unwrap_or(false),
         project_files: instructions
@@ -352,8 +369,7 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
             .map(|(path, content)| ProjectFile { path: path.into(), content: Text::new(content) })
             .collect(),
         ..SystemEntry::default()
-    };
-    file
+    }
 }
 
 pub(super) fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {

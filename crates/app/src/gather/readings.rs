@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hardpan_context::{FileEntry, ImageEntry, SnapshotFile, TreeEntry, UnavailableEntry};
-use hardpan_prompt::{Text, UnavailableCode};
+use hardpan_prompt::{Hash, Text, UnavailableCode};
 use hardpan_workspace as workspace;
 use hardpan_workspace::{Changes, FileTree, WatchPosition};
 
@@ -42,7 +42,7 @@ pub enum StatusReading {
 /// The list of files, with what it leaves out.
 #[derive(Clone, Debug)]
 pub struct TreeReading {
-    entry: Option<TreeEntry>,
+    entry: Option<(TreeEntry, Hash)>,
     unavailable: Vec<UnavailableEntry>,
 }
 
@@ -101,15 +101,19 @@ impl TreeReading {
                 "{hidden} files are shown only as their folders: the list would be too long"
             )));
         }
-        let entry = (!files.is_empty()).then_some(TreeEntry { files, last_refresh_ms: 0 });
+        let entry = (!files.is_empty()).then(|| {
+            let hash = Hash::chain(files.iter().map(|line| Hash::of(line.as_bytes())));
+            (TreeEntry { files, last_refresh_ms: 0 }, hash)
+        });
         TreeReading { entry, unavailable: left_out }
     }
 
-    pub fn add_to(self, file: &mut SnapshotFile) {
+    /// Adds the list to a snapshot. Returns its hash, if it is not empty.
+    pub fn add_to(self, file: &mut SnapshotFile) -> Option<Hash> {
         file.unavailable.extend(self.unavailable);
-        if self.entry.is_some() {
-            file.tree = self.entry;
-        }
+        let (entry, hash) = self.entry?;
+        file.tree = Some(entry);
+        Some(hash)
     }
 }
 

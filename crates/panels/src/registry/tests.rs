@@ -178,7 +178,7 @@ fn a_timed_panel_is_refreshed_when_it_is_old() {
     let note = Note::new("a", "text");
     registry.add(note.clone());
     for second in [0, 119, 120, 121, 100] {
-        registry.refresh(&RefreshContext { scope: &scope, now: at(second) });
+        registry.refresh(&RefreshContext::new(&scope, at(second)));
     }
     assert_eq!(note.refreshed.load(Ordering::Relaxed), 2);
 }

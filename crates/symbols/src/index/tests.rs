@@ -101,6 +101,28 @@ fn a_known_outline_is_as_good_as_the_file() {
     assert_eq!(state(&known), state(&fresh));
 }
 
+#[test]
+fn many_changes_at_once_give_a_fresh_index() {
+    let mut known = index(&[
+        ("a.py", "def run(): ..."),
+        ("b.py", "from a import run\nrun()"),
+        ("gone.py", "from a import run\ndef stop(): run()"),
+        ("same.py", "from gone import stop\nstop()"),
+    ]);
+    let now = [
+        ("a.py", "def walk(): ..."),
+        ("b.py", "from a import walk\nwalk()"),
+        ("new.py", "from b import x"),
+        ("same.py", "from gone import stop\nstop()"),
+    ];
+    let read = |path: &str, _| {
+        let (_, text) = now.iter().find(|(name, _)| *name == path)?;
+        (path != "same.py").then(|| FileSource::Content(text.as_bytes().to_vec()))
+    };
+    known.update_many(&["a.py", "b.py", "new.py", "same.py"], &["gone.py".to_owned()], read, |_| ());
+    assert_eq!(state(&known), state(&index(&now)));
+}
+
 /// Everything that can be seen of an index, by path.
 fn state(index: &SymbolIndex) -> Vec<String> {
     let mut lines = Vec::new();

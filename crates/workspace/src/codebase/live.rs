@@ -113,6 +113,11 @@ impl LiveIndex {
         let _ = self.watch.set(watch);
     }
 
+    /// The watch of the folder, if there is one.
+    pub fn watch(&self) -> Option<&Arc<WorkspaceWatch>> {
+        self.watch.get()
+    }
+
     /// Brings the index up to date and passes it to `use_index`. Waits as long as it takes; while
     /// files are parsed, `progress` is called with their number so far and in all.
     pub fn with_current<R>(
@@ -196,6 +201,10 @@ impl LiveIndex {
         let cache = match (known, changes) {
             (Some(known), Some(changes)) if !changes.everything => {
                 job.refresh_changed(&tree, &changes, known, &mut progress)
+            }
+            // Not stored again while a watch keeps it: that takes longer than what has changed.
+            (Some(known), Some(_)) => {
+                IndexJob { path: None, ..job }.refresh(&tree.files, Some(known), &mut progress).0
             }
             (known, _) => job.refresh(&tree.files, known, &mut progress).0,
         };

@@ -1,6 +1,7 @@
 //! [`ChangeLog`]: what changed, by the number of the change, for several readers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Above this many changed files the log says that everything changed.
 const MAX_FILES: usize = 20_000;
@@ -21,8 +22,8 @@ pub struct Changes {
     pub repository: bool,
     /// A file of the list was written to.
     pub listed_files: bool,
-    /// The files that were written to, appeared or disappeared, also ignored ones in watched folders.
-    /// Relative to the root, with forward slashes.
+    /// The files that were written to, appeared or disappeared, also with their folder, and ignored ones
+    /// in watched folders. Relative to the root, with forward slashes.
     pub files: BTreeSet<String>,
 }
 
@@ -46,14 +47,16 @@ pub(super) struct ChangeLog {
     list: u64,
     repository: u64,
     listed_files: u64,
-    files: BTreeMap<String, u64>,
+    files: BTreeMap<Arc<str>, u64>,
+    /// The same by the number of the change.
+    by_number: BTreeMap<u64, Arc<str>>,
 }
 
 impl Default for ChangeLog {
     /// Whoever has never asked knows nothing.
     fn default() -> Self {
-        let files = BTreeMap::new();
-        ChangeLog { last: 1, everything: 1, list: 0, repository: 0, listed_files: 0, files }
+        let (files, by_number) = Default::default();
+        ChangeLog { last: 1, everything: 1, list: 0, repository: 0, listed_files: 0, files, by_number }
     }
 }
 
@@ -61,6 +64,7 @@ impl ChangeLog {
     pub fn record_everything(&mut self) {
         self.everything = self.next();
         self.files.clear();
+        self.by_number.clear();
     }
 
     pub fn record_list(&mut self) {
@@ -76,7 +80,11 @@ impl ChangeLog {
             self.record_everything();
         }
         let number = self.next();
-        self.files.insert(path.to_owned(), number);
+        let path: Arc<str> = path.into();
+        self.by_number.insert(number, path.clone());
+        if let Some(former) = self.files.insert(path, number) {
+            self.by_number.remove(&former);
+        }
         if is_listed {
             self.listed_files = number;
         }
@@ -87,13 +95,13 @@ impl ChangeLog {
         if seen == self.last {
             return Changes::default();
         }
-        let files = self.files.iter().filter(|(_, number)| **number > seen);
+        let files = self.by_number.range(seen + 1..).map(|(_, path)| path.to_string());
         Changes {
             everything: self.everything > seen,
             list: self.list > seen,
             repository: self.repository > seen,
             listed_files: self.listed_files > seen,
-            files: files.map(|(path, _)| path.clone()).collect(),
+            files: files.collect(),
         }
     }
 

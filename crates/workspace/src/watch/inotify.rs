@@ -62,6 +62,8 @@ impl FolderEvents {
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
             | WatchFlags::MODIFY
+            // What was written through a memory map shows when the file is closed.
+            | WatchFlags::CLOSE_WRITE
             | WatchFlags::ATTRIB
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF

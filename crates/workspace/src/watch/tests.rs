@@ -1,6 +1,9 @@
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::Command;
+
+use proptest::prelude::*;
 
 use super::*;
 use crate::list_files;
@@ -179,4 +182,102 @@ fn several_readers_each_learn_of_a_change() {
     assert!(watched.watch.wait_for_change(Duration::from_secs(60)));
     assert_eq!(watched.changes(), changed_files(&["a"]));
     assert_eq!(watched.watch.changes_since(&mut other), changed_files(&["a"]));
+}
+
+/// A change of the tree, on names from a small set so that they meet.
+#[derive(Clone, Debug)]
+enum Operation {
+    Write(String, String),
+    Remove(String),
+    Rename(String, String),
+    Folder(String),
+    Link(String),
+    Pipe(String),
+    Rules(String, &'static str),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let name = || prop::sample::select(vec!["a", "b", "c.log", "d", "ü\n"]);
+    let path = move || prop::collection::vec(name(), 1..4).prop_map(|names| names.join("/"));
+    let rules = prop::sample::select(vec!["*.log\n", "d/\n", "/a\n!b\n", "", "[\n"]);
+    prop_oneof![
+        4 => (path(), "[xyz]{1,3}").prop_map(|(path, text)| Operation::Write(path, text)),
+        2 => path().prop_map(Operation::Remove),
+        2 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
+        2 => path().prop_map(Operation::Folder),
+        1 => path().prop_map(Operation::Link),
+        1 => path().prop_map(Operation::Pipe),
+        1 => (path(), rules).prop_map(|(path, rules)| Operation::Rules(path, rules)),
+    ]
+}
+
+impl Operation {
+    /// Does what is possible: some of it is not, where a file is in the way.
+    fn carry_out(&self, root: &Path) {
+        let place = |path: &str| {
+            let place = root.join(path);
+            let _ = fs::create_dir_all(place.parent().unwrap());
+            place
+        };
+        match self {
+            Operation::Write(path, text) => {
+                // Whoever opens a pipe waits.
+                let place = place(path);
+                if !place.symlink_metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+                    let _ = fs::write(place, text);
+                }
+            }
+            Operation::Remove(path) => {
+                let _ = fs::remove_file(root.join(path)).or_else(|_| fs::remove_dir_all(root.join(path)));
+            }
+            Operation::Rename(from, to) => drop(fs::rename(root.join(from), place(to))),
+            Operation::Folder(path) => drop(fs::create_dir_all(root.join(path))),
+            Operation::Link(path) => drop(symlink("no/where", place(path))),
+            Operation::Pipe(path) => {
+                let mode = rustix::fs::Mode::from(0o600);
+                let _ =
+                    rustix::fs::mknodat(rustix::fs::CWD, place(path), rustix::fs::FileType::Fifo, mode, 0);
+            }
+            Operation::Rules(path, rules) => {
+                drop(fs::write(place(&format!("{path}/.gitignore")), rules));
+            }
+        }
+    }
+}
+
+/// The listed files with what they hold.
+fn contents(root: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
+    let files = list_files(&FileGuard::for_folder(root), root, TREE_LIMIT).files;
+    let content = |file: &String| {
+        let place = root.join(file);
+        let is_file = place.symlink_metadata().is_ok_and(|found| found.is_file());
+        is_file.then(|| fs::read(place).unwrap())
+    };
+    files.iter().map(|file| (file.clone(), content(file))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn whatever_happens_the_list_is_right_and_every_changed_file_is_named(
+        batches in prop::collection::vec(prop::collection::vec(operation(), 1..6), 1..6),
+    ) {
+        let mut watched = Watched::new(|root| fs::write(root.join("a"), "1").unwrap());
+        for batch in batches {
+            let before = contents(&watched.root);
+            batch.iter().for_each(|operation| operation.carry_out(&watched.root));
+            let changes = watched.changes();
+            let after = contents(&watched.root);
+            if changes.everything {
+                continue;
+            }
+            for path in before.keys().chain(after.keys()) {
+                let is_same = before.get(path) == after.get(path);
+                prop_assert!(is_same || changes.files.contains(path), "{path}: {changes:?}");
+                prop_assert!(before.contains_key(path) == after.contains_key(path) || changes.list);
+            }
+            prop_assert!(watched.changes().is_empty());
+        }
+    }
 }
