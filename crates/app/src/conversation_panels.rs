@@ -2,11 +2,12 @@
 //! them up to date, and the session stores them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hardpan_agent::events::{
-    AgentEnd, AgentStart, HandlerError, SessionStart, SessionTree, ToolExecutionEnd, TurnStart,
+    AgentEnd, AgentStart, HandlerError, SessionShutdown, SessionStart, SessionTree, ToolExecutionEnd,
+    ToolExecutionStart, TurnStart,
 };
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{Agent, Conversation, Delivery, Input, InputSource, RunEnd};
@@ -18,8 +19,11 @@ use hardpan_panels::{
 };
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_tools::{ConsoleShell, Scope, ShellOptions, Tool, ToolRegistry, ToolSource};
+use jiff::SignedDuration;
+use tokio::task::AbortHandle;
 
 use crate::clock::now;
+use crate::file_changes::FileChanges;
 use crate::git_panels::{GitReader, GitTool};
 use crate::github_panels::{GitHubReader, GitHubTool};
 use crate::notice::{Notice, NoticeSink};
@@ -30,6 +34,9 @@ pub(crate) const PANELS_ENTRY: &str = "hardpan.panels";
 
 /// How often a wait looks whether the user has aborted it.
 const ABORT_CHECK: Duration = Duration::from_millis(50);
+
+/// How long the agent sleeps at most before it looks at the clock again.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// The panels of a conversation.
 pub struct ConversationPanels {
@@ -47,6 +54,10 @@ pub struct ConversationPanels {
     before_run: Mutex<(u64, f64)>,
     /// Whether the next run is one that the spine started.
     is_continuation: AtomicBool,
+    /// Which open files somebody else changed.
+    file_changes: FileChanges,
+    /// Wakes the agent; once.
+    waker: Mutex<Option<AbortHandle>>,
     notices: Arc<dyn NoticeSink>,
 }
 
@@ -113,7 +124,8 @@ impl ConversationPanels {
         }
         // After the tools are made, which say how their panels come back.
         registry.restore(saved.clone());
-        let (before_run, is_continuation) = Default::default();
+        let (before_run, is_continuation, waker) = Default::default();
+        let file_changes = FileChanges::new(sources.scope.clone(), sources.git.watch.clone());
         let stored = Mutex::new(saved);
         Arc::new(ConversationPanels {
             registry,
@@ -125,6 +137,8 @@ impl ConversationPanels {
             stored,
             before_run,
             is_continuation,
+            file_changes,
+            waker,
             notices: sources.notices.clone(),
         })
     }
@@ -160,9 +174,10 @@ impl ConversationPanels {
         }
         let events = agent.events();
         let panels = self.clone();
-        events.subscribe::<SessionStart, _>("hardpan", move |event, _| {
+        events.subscribe::<SessionStart, _>("hardpan", move |event, agent| {
             let panels = panels.clone();
             async move {
+                panels.start_waker(&agent);
                 // Otherwise nothing depends on it, and a resumed conversation sends the same bytes.
                 let told = |spine: &&Arc<Spine>| event.resumed && spine.limits().auto_continue;
                 if let Some(spine) = panels.spine.as_ref().filter(told) {
@@ -183,7 +198,24 @@ impl ConversationPanels {
         events.subscribe::<TurnStart, _>("hardpan", move |_, _| {
             let panels = panels.clone();
             async move {
+                panels.note_file_changes().await;
                 panels.spine.iter().for_each(|spine| spine.before_request(now()));
+                Ok(())
+            }
+        });
+        let panels = self.clone();
+        events.subscribe::<ToolExecutionStart, _>("hardpan", move |_, _| {
+            let panels = panels.clone();
+            async move {
+                panels.note_file_changes().await;
+                Ok(())
+            }
+        });
+        let panels = self.clone();
+        events.subscribe::<SessionShutdown, _>("hardpan", move |_, _| {
+            let panels = panels.clone();
+            async move {
+                panels.lock_waker().take().iter().for_each(AbortHandle::abort);
                 Ok(())
             }
         });
@@ -200,13 +232,71 @@ impl ConversationPanels {
         let panels = self.clone();
         events.subscribe::<ToolExecutionEnd, _>("hardpan", move |_, agent| {
             let panels = panels.clone();
-            async move { panels.store(&agent).await }
+            async move {
+                // What changed while a tool ran was changed by it.
+                panels.look_at_files().await;
+                panels.store(&agent).await
+            }
         });
         let panels = self.clone();
         events.subscribe::<AgentEnd, _>("hardpan", move |event, agent| {
             let panels = panels.clone();
             async move { panels.end_run(&event, &agent).await }
         });
+    }
+
+    /// Wakes the agent when a timer is due or a console has news, if it may go on by itself.
+    fn start_waker(self: &Arc<Self>, agent: &Agent) {
+        let Some(spine) = self.spine.clone().filter(|spine| spine.limits().auto_continue) else { return };
+        let mut waker = self.lock_waker();
+        if waker.is_some() {
+            return;
+        }
+        let (panels, agent) = (self.clone(), agent.clone());
+        let waking = tokio::spawn(async move {
+            loop {
+                let due = spine.next_due().map(|due| due.duration_since(now()).max(SignedDuration::ZERO));
+                let wait = due.map_or(LONGEST_SLEEP, |due| due.unsigned_abs().min(LONGEST_SLEEP));
+                tokio::select! {
+                    () = spine.wait_for_news() => {}
+                    // A clock that jumps ahead, or a machine that slept, makes a timer due earlier.
+                    () = tokio::time::sleep(wait), if due.is_some() => {}
+                }
+                agent.wait_until_idle().await;
+                // A person who stopped the agent has not spoken since.
+                if agent.is_abort_requested() || agent.status().is_working() {
+                    spine.ring_timers(now());
+                    continue;
+                }
+                let decision = spine.when_idle(now());
+                if panels.carry_out(decision, &agent).await.is_err() {
+                    tracing::debug!("the agent could not be woken");
+                }
+            }
+        });
+        *waker = Some(waking.abort_handle());
+    }
+
+    fn lock_waker(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the spine which open files somebody else changed.
+    async fn note_file_changes(self: &Arc<Self>) {
+        for path in self.look_at_files().await {
+            self.spine.iter().for_each(|spine| spine.notify(NotificationKind::FileChanged, &path, now()));
+        }
+    }
+
+    /// The open files that changed since they were last looked at.
+    async fn look_at_files(self: &Arc<Self>) -> Vec<String> {
+        if self.spine.is_none() {
+            return Vec::new();
+        }
+        let panels = self.clone();
+        let open = panels.registry.open_files();
+        let looking = tokio::task::spawn_blocking(move || panels.file_changes.look(&open));
+        looking.await.unwrap_or_default()
     }
 
     /// Switches to the panels of another conversation.

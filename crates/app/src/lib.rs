@@ -48,6 +48,7 @@ pub mod context_items; // what a user opens and closes by name
 mod conversation_app; // ConversationApp: what a face works with
 mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
 mod error_text; // error_text: an error with its causes, in one line
+mod file_changes; // FileChanges: which open files somebody else changed
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
 mod git_panels; // GitTool: outputs of git that stay in view

@@ -391,3 +391,5 @@ mod panels;
 
 #[path = "embedding/context_items.rs"]
 mod context_items;
+#[path = "embedding/spine.rs"]
+mod spine;

@@ -3,7 +3,7 @@
 //! A console is shown as a panel with the last lines of its output. Its program ends when the panel is
 //! closed, when the conversation is left, and when Hardpan ends, however that comes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -34,14 +34,44 @@ const MAX_WAIT: u64 = 300;
 /// The longest command in a title, in characters.
 const TITLE_CHARACTERS: usize = 60;
 
-/// Called when the output of a watched console has the text, or its program has ended: the id of the
-/// panel, and what happened.
+/// Called when the output of a watched console has the text, or a program has ended by itself: the id of
+/// the panel, and what happened.
 pub type ConsoleListener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// A console as a panel.
 struct ConsolePanel {
     key: String,
     state: Mutex<PanelState>,
+    /// Whether the model knows that the program has ended, or waits for it.
+    end: EndKnowledge,
+}
+
+/// Who learns of the end of a program from the answer of a call need not be told again, unless it asked
+/// for that.
+#[derive(Default)]
+struct EndKnowledge {
+    calls: AtomicUsize,
+    is_known: AtomicBool,
+    is_notified: AtomicBool,
+}
+
+impl EndKnowledge {
+    /// A call waits, and its answer says whether the program has ended.
+    async fn learn(&self, waiting: impl Future<Output = WaitOutcome>) -> WaitOutcome {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let outcome = waiting.await;
+        if outcome == WaitOutcome::Ended {
+            self.is_known.store(true, Ordering::SeqCst);
+        }
+        self.calls.fetch_sub(1, Ordering::SeqCst);
+        outcome
+    }
+
+    /// Whether the model must be told, which happens once.
+    fn must_notify(&self, is_asked: bool) -> bool {
+        let is_known = self.is_known.load(Ordering::SeqCst) || self.calls.load(Ordering::SeqCst) > 0;
+        (is_asked || !is_known) && !self.is_notified.swap(true, Ordering::SeqCst)
+    }
 }
 
 enum PanelState {
@@ -196,8 +226,8 @@ impl ConsoleTool {
             KIND,
             Arc::new(|key, state| {
                 let former: FormerConsole = serde_json::from_value(state?.clone()).ok()?;
-                let state = Mutex::new(PanelState::Former(former));
-                Some(Arc::new(ConsolePanel { key: key.to_owned(), state }))
+                let (state, end) = (Mutex::new(PanelState::Former(former)), EndKnowledge::default());
+                Some(Arc::new(ConsolePanel { key: key.to_owned(), state, end }))
             }),
         );
         let description = "Run programs that go on, such as servers and debuggers, each in a terminal \
@@ -235,7 +265,7 @@ impl ConsoleTool {
             return self.start(call.id, &command, call.scope);
         }
         let id = id.ok_or_else(|| missing("id"))?;
-        let console = self.find(&id)?;
+        let (panel, console) = self.find(&id)?;
         match action {
             Action::Start => Err(missing("text")),
             Action::Send => {
@@ -244,7 +274,8 @@ impl ConsoleTool {
                 Ok(ToolOutcome::text(format!("Typed into {id}.")))
             }
             Action::Wait => {
-                let waited = console.wait(text.as_deref(), Duration::from_secs(seconds)).await;
+                let waiting = console.wait(text.as_deref(), Duration::from_secs(seconds));
+                let waited = panel.end.learn(waiting).await;
                 let said = match waited {
                     WaitOutcome::Matched => "It was printed.".to_owned(),
                     WaitOutcome::Ended => "The program has ended.".to_owned(),
@@ -256,7 +287,7 @@ impl ConsoleTool {
                 Ok(ToolOutcome::text(format!("{said}\n{}", shown.trim_end())))
             }
             Action::Watch => {
-                self.watch(&id, &console, text);
+                self.watch(&id, &panel, text, true);
                 Ok(ToolOutcome::text(format!("You are told when it happens in {id}.")))
             }
             Action::Stop => {
@@ -283,16 +314,17 @@ impl ConsoleTool {
         // The id of the call: no other console of the conversation has it.
         let key = format!("{KIND}:{call}");
         let state = Mutex::new(PanelState::Running(Arc::new(console)));
-        let panel = Arc::new(ConsolePanel { key, state });
+        let panel = Arc::new(ConsolePanel { key, state, end: EndKnowledge::default() });
         let id = registry.add(panel.clone());
+        self.watch(&id, &panel, None, false);
         self.lock().push((id.clone(), panel));
         Ok(ToolOutcome::text(format!("Started as {id}.")))
     }
 
-    fn find(&self, id: &str) -> Result<Arc<Console>, ToolOutcome> {
+    fn find(&self, id: &str) -> Result<(Arc<ConsolePanel>, Arc<Console>), ToolOutcome> {
         let panels = self.lock();
         let found = panels.iter().find(|(known, _)| known.eq_ignore_ascii_case(id.trim()));
-        let console = found.and_then(|(_, panel)| panel.console());
+        let console = found.and_then(|(_, panel)| Some((panel.clone(), panel.console()?)));
         console.ok_or_else(|| {
             let known: Vec<&str> = panels.iter().map(|(id, _)| &**id).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -300,24 +332,28 @@ impl ConsoleTool {
         })
     }
 
-    /// Tells the listener once, when the text is printed or the program has ended.
-    fn watch(&self, id: &str, console: &Arc<Console>, text: Option<String>) {
-        let (console, listener, id) = (Arc::downgrade(console), self.listener.clone(), id.to_owned());
-        let done = AtomicBool::new(false);
+    /// Tells the listener once, when the text is printed or the program has ended by itself.
+    fn watch(&self, id: &str, panel: &Arc<ConsolePanel>, text: Option<String>, is_asked: bool) {
+        let (panel, listener, id) = (Arc::downgrade(panel), self.listener.clone(), id.to_owned());
         tokio::spawn(async move {
-            while !done.load(Ordering::Relaxed) {
+            loop {
                 // Not held for long: a console that is closed ends.
-                let Some(console) = console.upgrade() else { return };
-                let event = match console.wait(text.as_deref(), Duration::from_secs(MAX_WAIT)).await {
+                let Some(panel) = panel.upgrade() else { return };
+                let Some(console) = panel.console() else { return };
+                match console.wait(text.as_deref(), Duration::from_secs(MAX_WAIT)).await {
                     WaitOutcome::TimedOut => continue,
-                    WaitOutcome::Matched => format!("{id} printed {:?}", text.as_deref().unwrap_or_default()),
-                    WaitOutcome::Ended => {
-                        let end = console.view(1).end.map_or_else(|| "ended".to_owned(), describe_end);
-                        format!("{id} {end}")
+                    WaitOutcome::Matched => {
+                        listener(&id, &format!("{id} printed {:?}", text.as_deref().unwrap_or_default()));
                     }
-                };
-                done.store(true, Ordering::Relaxed);
-                listener(&id, &event);
+                    WaitOutcome::Ended => {
+                        let end = console.view(1).end;
+                        if end != Some(ConsoleEnd::Stopped) && panel.end.must_notify(is_asked) {
+                            let end = end.map_or_else(|| "ended".to_owned(), describe_end);
+                            listener(&id, &format!("{id} {end}"));
+                        }
+                    }
+                }
+                return;
             }
         });
     }

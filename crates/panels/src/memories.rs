@@ -287,14 +287,26 @@ mod tests {
         fs::write(outside.path().join("secret.md"), "private words").unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret.md"), below.join("link.md")).unwrap();
         fs::write(below.join("huge.md"), "x".repeat(MAX_BYTES + 1)).unwrap();
-        fs::create_dir(below.join("folder.md")).unwrap();
+        fs::create_dir_all(below.join("folder.md").join("deep/".repeat(200))).unwrap();
+        fs::write(below.join("binary.md"), [0_u8, 159, 146, 150]).unwrap();
+        fs::File::create(below.join("gigantic.md")).unwrap().set_len(50 << 20).unwrap();
+        // Whoever opens a pipe to read waits for a writer.
+        let pipe = std::process::Command::new("mkfifo").arg(below.join("pipe.md")).status().unwrap();
+        assert!(pipe.success());
         for number in 0..200 {
             fs::write(below.join(format!("m{number:03}.md")), "text").unwrap();
+        }
+        // Before the others in the order of names, so that they are not left out for their number.
+        for name in ["pipe", "link", "huge", "folder", "gigantic", "binary"] {
+            fs::rename(below.join(format!("{name}.md")), below.join(format!("a-{name}.md"))).unwrap();
         }
         let memories = memories(&root);
         let shown = memories.render().unwrap();
         assert!(!shown.contains("private words"), "{shown}");
-        assert!(shown.contains("103 more are not read"), "{shown}");
+        assert!(shown.contains("106 more are not read"), "{shown}");
+        for name in ["pipe", "link", "huge", "folder", "gigantic", "binary"] {
+            assert!(shown.contains(&format!("a-{name} is left out: ")), "{name}: {shown}");
+        }
         assert!(shown.len() < 20_000);
         // A folder that leads out of the project is not written through.
         fs::remove_dir_all(root.join(".hardpan")).unwrap();

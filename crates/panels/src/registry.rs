@@ -185,9 +185,11 @@ impl Entry {
     fn is_due(&self, now: Timestamp) -> bool {
         match self.panel.strategy() {
             RefreshStrategy::Watched => true,
-            RefreshStrategy::Timed { seconds } => self
-                .refreshed_at
-                .is_none_or(|last| now.as_second().saturating_sub(last.as_second()) >= i64::from(seconds)),
+            RefreshStrategy::Timed { seconds } => self.refreshed_at.is_none_or(|last| {
+                let age = now.as_second().saturating_sub(last.as_second());
+                // A clock that was set back makes it old, too.
+                !(0..i64::from(seconds)).contains(&age)
+            }),
             RefreshStrategy::Derived | RefreshStrategy::Streaming | RefreshStrategy::Static => false,
         }
     }

@@ -1,9 +1,10 @@
 //! [`Spine`] (P7): what happened that the model should know of, and whether it goes on by itself.
 //!
 //! A notification is processed once a request that showed it was answered. When a run ends while work
-//! remains, [`Spine::after_run`] decides whether the agent continues with a message of its own. Guard
-//! rails bound how long that goes on without the person: turns, output tokens, time, cost, errors, and
-//! continuations that lead to nothing.
+//! remains, [`Spine::after_run`] decides whether the agent continues with a message of its own; when a
+//! timer is due or a console has news while it rests, [`Spine::when_idle`] does. Guard rails bound how
+//! long that goes on without the person: turns, output tokens, time, cost, errors, and continuations that
+//! lead to nothing.
 
 mod guard_rails; // SpineLimits: how far the agent goes on by itself
 
@@ -15,6 +16,7 @@ use hardpan_prompt::Volatility;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::panel::{ActionCall, ActionError, Panel, PanelAction, RefreshStrategy, Revision};
 use guard_rails::SpentSinceUser;
@@ -61,10 +63,10 @@ impl NotificationKind {
         }
     }
 
-    /// Whether it is a reason to go on. What the person says is answered anyway, and files change for
-    /// many reasons.
+    /// Whether it is a reason to go on. What the person says is answered anyway, files change for many
+    /// reasons, and todos are told one by one.
     fn is_work(self) -> bool {
-        matches!(self, NotificationKind::Console | NotificationKind::Timer | NotificationKind::TodoLeft)
+        matches!(self, NotificationKind::Console | NotificationKind::Timer)
     }
 }
 
@@ -108,6 +110,10 @@ struct Progress {
     last_work: Vec<String>,
     /// Set by an abort, until the person says something.
     is_stopped: bool,
+    /// A message of ours has no answer yet.
+    awaits_answer: bool,
+    /// The person was told that a guard rail stopped the agent.
+    has_told_stop: bool,
 }
 
 /// How a run ended, as far as the spine is concerned.
@@ -157,13 +163,15 @@ pub struct Spine {
     state: Mutex<SpineState>,
     progress: Mutex<Progress>,
     revision: Revision,
+    /// Told of work that may wake the agent, and of timers.
+    news: Notify,
 }
 
 impl Spine {
     /// A spine that goes on within these limits; without any, it never does.
     pub fn new(limits: SpineLimits) -> Self {
-        let (state, progress, revision) = Default::default();
-        Spine { limits, state, progress, revision }
+        let (state, progress, revision, news) = Default::default();
+        Spine { limits, state, progress, revision, news }
     }
 
     /// How far it goes on by itself.
@@ -188,6 +196,19 @@ impl Spine {
         }
         drop(state);
         self.revision.bump();
+        if kind.is_work() {
+            self.news.notify_one();
+        }
+    }
+
+    /// Waits until there is work that may wake the agent, or another timer.
+    pub async fn wait_for_news(&self) {
+        self.news.notified().await;
+    }
+
+    /// When the next timer is due.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.lock().timers.iter().map(|timer| timer.due).min()
     }
 
     /// The person said something: what the agent may do by itself begins anew.
@@ -220,22 +241,44 @@ impl Spine {
         if run.answered {
             self.mark_processed();
         }
+        self.note_todos(run, now);
         let mut progress = self.lock_progress();
         progress.is_stopped |= run.aborted;
+        progress.awaits_answer &= !run.answered;
         progress.spent.add(run);
         // Never two messages of our own without an answer between them.
         if progress.is_stopped || run.inputs_wait || !run.answered || !self.limits.auto_continue {
             return SpineDecision::Rest;
         }
-        let work = self.remaining_work(run);
+        let work = self.remaining_work(&run.todos);
         if work.is_empty() {
             progress.last_work.clear();
             return SpineDecision::Rest;
         }
         let is_stuck = run.calls == 0 && work == progress.last_work;
         progress.spent.note_progress(!is_stuck);
+        self.decide(&mut progress, work, now)
+    }
+
+    /// Decides whether news wake the agent that rests. Todos do not: the agent left them.
+    pub fn when_idle(&self, now: Timestamp) -> SpineDecision {
+        self.ring_timers(now);
+        let mut progress = self.lock_progress();
+        if progress.is_stopped || progress.awaits_answer || !self.limits.auto_continue {
+            return SpineDecision::Rest;
+        }
+        let work = self.remaining_work(&[]);
+        if work.is_empty() {
+            return SpineDecision::Rest;
+        }
+        self.decide(&mut progress, work, now)
+    }
+
+    /// Goes on with this work, within the guard rails.
+    fn decide(&self, progress: &mut Progress, work: Vec<String>, now: Timestamp) -> SpineDecision {
         if let Some(rail) = progress.spent.reached(&self.limits, now) {
-            return SpineDecision::Stop(rail);
+            let is_new = !std::mem::replace(&mut progress.has_told_stop, true);
+            return if is_new { SpineDecision::Stop(rail) } else { SpineDecision::Rest };
         }
         let wait = match progress.spent.errors {
             0 => Duration::ZERO,
@@ -244,6 +287,7 @@ impl Spine {
         let lines: Vec<String> = work.iter().map(|line| format!("- {line}")).collect();
         let count = work.len();
         progress.last_work = work;
+        progress.awaits_answer = true;
         let message = format!(
             "[automatic: the user did not write this] Work remains:\n{}\nGo on with it. If you cannot, or it is done, update the todo list and say so.",
             lines.join("\n")
@@ -252,12 +296,29 @@ impl Spine {
     }
 
     /// What is a reason to go on: notifications that no request has shown, and todos.
-    fn remaining_work(&self, run: &RunSummary) -> Vec<String> {
+    fn remaining_work(&self, todos: &[String]) -> Vec<String> {
         let state = self.lock();
         let fresh = state.notifications.iter().filter(|new| !new.processed && new.kind.is_work());
         let mut work: Vec<String> = fresh.map(|new| format!("{}: {}", new.kind.name(), new.text)).collect();
-        work.extend(run.todos.iter().map(|todo| format!("todo {todo}")));
+        work.extend(todos.iter().map(|todo| format!("todo {todo}")));
         work
+    }
+
+    /// Notes that a run left todos; once none are left, that is no news any more.
+    fn note_todos(&self, run: &RunSummary, now: Timestamp) {
+        {
+            let mut state = self.lock();
+            let known = state.notifications.iter_mut().filter(|known| !known.processed);
+            for known in known.filter(|known| known.kind == NotificationKind::TodoLeft) {
+                known.processed = true;
+                self.revision.bump();
+            }
+        }
+        match run.todos.len() {
+            0 => {}
+            1 => self.notify(NotificationKind::TodoLeft, "1 todo is not done", now),
+            left => self.notify(NotificationKind::TodoLeft, &format!("{left} todos are not done"), now),
+        }
     }
 
     /// Marks what the last answered request showed.
@@ -275,7 +336,7 @@ impl Spine {
     }
 
     /// Turns the timers that are due into notifications.
-    fn ring_timers(&self, now: Timestamp) {
+    pub fn ring_timers(&self, now: Timestamp) {
         let due: Vec<Timer> = {
             let mut state = self.lock();
             let (due, waiting) =
@@ -303,6 +364,7 @@ impl Spine {
         state.timers.push(Timer { due, text: text.chars().take(MAX_TEXT).collect() });
         drop(state);
         self.revision.bump();
+        self.news.notify_one();
         Ok(format!("you are reminded after {count} minutes"))
     }
 
@@ -375,6 +437,7 @@ impl Panel for Spine {
         *self.lock() = state;
         *self.lock_progress() = Progress::default();
         self.revision.bump();
+        self.news.notify_one();
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::panel::{ActionCall, ActionError, Panel, PanelAction, RefreshContext, RefreshStrategy, Revision};
 
-/// The largest file whose changes are noticed, in bytes.
+/// The largest file whose content is compared, in bytes; of others, size and time are.
 const MAX_DESCRIBED_BYTES: u64 = 4 << 20;
 /// How many names of a folder are looked at.
 const MAX_NAMES: usize = 10_000;
@@ -176,7 +176,12 @@ impl Tree {
     fn content_hash(&self, path: &str) -> Option<Hash> {
         let (guard, place) = (self.scope.guard(), self.scope.root.join(path));
         if !path.ends_with('/') {
-            return Some(Hash::of(&guard.open(&place).ok()?.read_all(MAX_DESCRIBED_BYTES).ok()?));
+            let file = guard.open(&place).ok()?;
+            if file.metadata.len() > MAX_DESCRIBED_BYTES {
+                let signature = (file.metadata.len(), file.metadata.modified().ok());
+                return Some(Hash::of(format!("{signature:?}").as_bytes()));
+            }
+            return Some(Hash::of(&file.read_all(MAX_DESCRIBED_BYTES).ok()?));
         }
         let folder = guard.open_folder(&place).ok()?;
         let names = folder_names(&folder).into_iter().flatten().take(MAX_NAMES);
@@ -374,6 +379,16 @@ mod tests {
         act("tree_describe", Some("src/a.rs"), Some("changed")).unwrap();
         assert!(tree.render().unwrap().contains("src/a.rs  # changed\n"));
         assert!(act("tree_describe", Some("src/none.rs"), Some("x")).is_err());
+        // Large and binary files can be described, pipes cannot; none of them is read for long.
+        fs::File::create(root.join("large.bin")).unwrap().set_len(50 << 20).unwrap();
+        act("tree_describe", Some("large.bin"), Some("data")).unwrap();
+        tree.refresh(&context);
+        assert!(tree.lock_listing().stale.iter().all(|path| path != "large.bin"));
+        fs::OpenOptions::new().write(true).open(root.join("large.bin")).unwrap().set_len(51 << 20).unwrap();
+        tree.refresh(&context);
+        assert!(tree.lock_listing().stale.contains("large.bin"));
+        assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+        assert!(act("tree_describe", Some("pipe"), Some("x")).is_err());
         assert!(act("tree_describe", Some("../outside"), Some("x")).is_err());
         assert!(act("tree_filter", None, Some("[")).is_err());
     }

@@ -17,8 +17,9 @@ use hardpan_sandbox::{ProcessEnd, Program, ProgramEvent, ProgramStreams, Running
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetpgrp, tcgetsid, tcsetwinsize};
 use tokio::sync::Notify;
 
 use crate::Scope;
@@ -91,6 +92,8 @@ pub struct Console {
     terminal: File,
     state: Arc<ConsoleState>,
     program: Mutex<Option<RunningProgram>>,
+    /// Whether nobody else ends the session of the terminal.
+    owns_session: bool,
 }
 
 #[derive(Default)]
@@ -124,9 +127,9 @@ impl ConsoleShell {
         let sandbox = self.0.sandbox(scope)?;
         let sandbox = sandbox.as_ref().map(|(launcher, policy)| (*launcher, policy));
         let (terminal, program_side) = open_terminal().map_err(ConsoleError::NotStarted)?;
-        // Without a launcher, only the group of processes ends, which a session of its own would leave.
-        let program = self.0.program(command, scope);
-        let program = if sandbox.is_some() { in_session(program, Path::new(SETSID)) } else { program };
+        let program = in_session(self.0.program(command, scope), Path::new(SETSID));
+        // A launcher ends whatever it started. Without one, that is the session of the terminal.
+        let owns_session = sandbox.is_none();
         let state = Arc::new(ConsoleState::default());
         let streams = || -> io::Result<ProgramStreams> {
             Ok(ProgramStreams {
@@ -148,7 +151,7 @@ impl ConsoleShell {
         let read_into = state.clone();
         let thread = std::thread::Builder::new().name("console".to_owned());
         thread.spawn(move || read_output(reading, &read_into)).map_err(ConsoleError::NotStarted)?;
-        Ok(Console { command: command.to_owned(), terminal, state, program })
+        Ok(Console { command: command.to_owned(), terminal, state, program, owns_session })
     }
 }
 
@@ -182,6 +185,7 @@ impl Console {
     /// Waits until a text is printed in or after the line of the last keys, or until the program has
     /// ended; without a text, only for its end.
     pub async fn wait(&self, text: Option<&str>, limit: Duration) -> WaitOutcome {
+        let watch = text.map(|text| OutputWatch::new(&self.state, text));
         let found = async {
             loop {
                 let news = self.state.news.notified();
@@ -190,7 +194,7 @@ impl Console {
                 news.as_mut().enable();
                 {
                     let output = self.state.lock();
-                    if text.is_some_and(|text| output.screen.contains_since(output.mark, text)) {
+                    if watch.as_ref().is_some_and(|watch| output.screen.is_found(watch.number)) {
                         return WaitOutcome::Matched;
                     }
                     if output.end.is_some() && output.is_complete {
@@ -218,7 +222,46 @@ impl Console {
     /// Ends the program and all its processes.
     pub fn stop(&self) {
         self.state.change(|output| output.end = output.end.or(Some(ConsoleEnd::Stopped)));
+        self.end_session();
         drop(self.program.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Ends the session of the terminal, as a terminal that is closed does. If this process is killed, the
+    /// system closes the terminal.
+    fn end_session(&self) {
+        if !self.owns_session {
+            return;
+        }
+        let groups = [tcgetsid(&self.terminal), tcgetpgrp(&self.terminal)];
+        for group in groups.into_iter().flatten() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.end_session();
+    }
+}
+
+/// Looks for a text in the output until it is dropped.
+struct OutputWatch<'a> {
+    state: &'a ConsoleState,
+    number: u64,
+}
+
+impl<'a> OutputWatch<'a> {
+    fn new(state: &'a ConsoleState, text: &str) -> Self {
+        let mut output = state.lock();
+        let mark = output.mark;
+        OutputWatch { state, number: output.screen.watch(mark, text) }
+    }
+}
+
+impl Drop for OutputWatch<'_> {
+    fn drop(&mut self) {
+        self.state.lock().screen.unwatch(self.number);
     }
 }
 

@@ -46,13 +46,13 @@ turns:
 default: {text: That is all.}
 "#;
 
-struct PanelHome {
-    home: TestHome,
+pub struct PanelHome {
+    pub home: TestHome,
     _server: Server,
 }
 
 impl PanelHome {
-    async fn new(script: &str, config: &str) -> Self {
+    pub async fn new(script: &str, config: &str) -> Self {
         let server = serve(ServerConfig::new(scripted_engine(script, ""))).await.unwrap();
         let home = TestHome::new();
         let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
@@ -70,7 +70,7 @@ impl PanelHome {
         PanelHome { home, _server: server }
     }
 
-    async fn open(&self, session: SessionChoice) -> ConversationApp {
+    pub async fn open(&self, session: SessionChoice) -> ConversationApp {
         let options = OpenOptions {
             access: ProviderAccess::ByKey,
             approval: ApprovalMode::AllowAll,
@@ -82,7 +82,7 @@ impl PanelHome {
     }
 }
 
-async fn prompt(app: &ConversationApp, text: &str) -> RunEnd {
+pub async fn prompt(app: &ConversationApp, text: &str) -> RunEnd {
     let (text, images) = (text.to_owned(), Vec::new());
     let input = Input { text, below: None, images, source: InputSource::Interactive, id: None };
     let outcome = app.agent.prompt(input).await.unwrap();
@@ -94,7 +94,7 @@ async fn prompt(app: &ConversationApp, text: &str) -> RunEnd {
 }
 
 /// The texts of the tool results, in order.
-fn results(app: &ConversationApp) -> Vec<String> {
+pub fn results(app: &ConversationApp) -> Vec<String> {
     let messages = app.agent.messages();
     let result = |body: &MessageBody| match body {
         MessageBody::ToolResult { content, .. } => match &content[..] {
@@ -232,7 +232,7 @@ default: {text: All is done.}
 "#;
 
 /// Who said what, one word per message; what the agent said by itself is `spine`.
-fn speakers(app: &ConversationApp) -> Vec<&'static str> {
+pub fn speakers(app: &ConversationApp) -> Vec<&'static str> {
     let messages = app.agent.messages();
     let speaker = |body: &MessageBody| match body {
         MessageBody::User { content } => match &content[..] {

@@ -143,7 +143,8 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                         interrupt = Some(signal);
                         break;
                     }
-                    _ if !pending.is_empty() => {
+                    // Also a run that the agent began by itself.
+                    _ if !pending.is_empty() || agent.is_busy() => {
                         open.clear();
                         was_stopped.store(true, Ordering::Relaxed);
                         agent.abort_shell_command();

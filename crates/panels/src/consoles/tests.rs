@@ -45,6 +45,18 @@ impl Setup {
         text.to_string()
     }
 
+    /// What the listener was told, once it is so much: it is told on tasks of their own.
+    async fn heard(&self, count: usize) -> Vec<String> {
+        for _ in 0..6000 {
+            let heard = self.heard.lock().unwrap().clone();
+            if heard.len() >= count {
+                return heard;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{:?}", self.heard.lock().unwrap())
+    }
+
     fn shown(&self, id: &str) -> String {
         self.registry.content(id, Timestamp::UNIX_EPOCH).unwrap().unwrap().as_str().to_owned()
     }
@@ -67,14 +79,35 @@ async fn a_console_is_started_typed_into_waited_for_and_shown() {
     let ended = setup.call("c5", json!({"action": "wait", "id": "P10", "seconds": 60})).await;
     assert!(ended.starts_with("The program has ended."), "{ended}");
     assert_eq!(setup.shown("P10"), format!("$ {line}\n(ended with exit code 2)\nready\nit\ngot it\n"));
-    // The watcher is told on a task of its own.
-    for _ in 0..6000 {
-        if !setup.heard.lock().unwrap().is_empty() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(*setup.heard.lock().unwrap(), ["P10 ended with exit code 2"]);
+    assert_eq!(setup.heard(1).await, ["P10 ended with exit code 2"]);
+}
+
+#[tokio::test]
+async fn a_text_and_an_end_that_nobody_waits_for_are_told_once() {
+    let setup = setup();
+    let line = "read a; echo \"now $a\"; read b; exit 4";
+    setup.call("c1", json!({"action": "start", "text": line})).await;
+    setup.call("c2", json!({"action": "watch", "id": "P10", "text": "now it"})).await;
+    setup.call("c3", json!({"action": "send", "id": "P10", "text": "it<Enter>"})).await;
+    assert_eq!(setup.heard(1).await, ["P10 printed \"now it\""]);
+    setup.call("c4", json!({"action": "send", "id": "P10", "text": "<Enter>"})).await;
+    assert_eq!(setup.heard(2).await[1], "P10 ended with exit code 4");
+    // Whoever stops a program knows that it ends.
+    setup.call("c5", json!({"action": "start", "text": "sleep 1000"})).await;
+    setup.call("c6", json!({"action": "stop", "id": "P11"})).await;
+    setup.call("c7", json!({"action": "start", "text": "exit 5"})).await;
+    assert_eq!(setup.heard(3).await[2], "P12 ended with exit code 5");
+}
+
+#[tokio::test]
+async fn control_c_typed_into_a_console_interrupts_its_program() {
+    let setup = setup();
+    let line = "trap 'echo interrupted; exit 7' INT; echo ready; while true; do sleep 0.1; done";
+    setup.call("c1", json!({"action": "start", "text": line})).await;
+    setup.call("c2", json!({"action": "wait", "id": "P10", "text": "ready", "seconds": 60})).await;
+    setup.call("c3", json!({"action": "send", "id": "P10", "text": "<C-c>"})).await;
+    let ended = setup.call("c4", json!({"action": "wait", "id": "P10", "seconds": 60})).await;
+    assert!(ended.contains("interrupted") && ended.contains("exit code 7"), "{ended}");
 }
 
 #[tokio::test]
@@ -84,7 +117,7 @@ async fn a_closed_console_ends_and_a_resumed_one_shows_what_it_showed_last() {
     setup.call("c1", json!({"action": "start", "text": line})).await;
     setup.call("c2", json!({"action": "wait", "id": "P10", "text": "ready", "seconds": 60})).await;
     let saved = setup.registry.save();
-    let console = setup.tool.find("P10").unwrap();
+    let console = setup.tool.find("P10").unwrap().1;
     setup.registry.close("P10").unwrap();
     assert_eq!(console.wait(None, Duration::from_secs(60)).await, WaitOutcome::Ended);
     assert_eq!(setup.call("c3", json!({"action": "start", "text": "true"})).await, "Started as P11.");

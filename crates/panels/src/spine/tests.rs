@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn at(second: i64) -> Timestamp {
@@ -140,4 +142,133 @@ fn a_timer_rings_when_it_is_due_also_after_a_resume() {
     assert_eq!(resumed.render(), spine.render());
     let said = message(resumed.after_run(&run(&[]), at(300)));
     assert!(said.contains("- timer: look at the build"), "{said}");
+}
+
+#[test]
+fn news_wake_an_idle_agent_once_and_todos_do_not() {
+    let spine = spine(SpineLimits::default());
+    assert_eq!(spine.after_run(&run(&[]), at(1)), SpineDecision::Rest);
+    assert_eq!(spine.when_idle(at(2)), SpineDecision::Rest);
+    spine.notify(NotificationKind::FileChanged, "a.rs", at(3));
+    assert_eq!(spine.when_idle(at(3)), SpineDecision::Rest);
+    spine.notify(NotificationKind::Console, "P10 ended with exit code 0", at(3));
+    assert!(message(spine.when_idle(at(3))).contains("- console: P10 ended with exit code 0"));
+    // Until that is answered, nothing else is said.
+    spine.notify(NotificationKind::Console, "P11 ended with exit code 0", at(4));
+    assert_eq!(spine.when_idle(at(4)), SpineDecision::Rest);
+    spine.before_request(at(5));
+    assert_eq!(spine.after_run(&run(&[]), at(6)), SpineDecision::Rest);
+    let off = Spine::new(SpineLimits::default());
+    off.notify(NotificationKind::Console, "P10 ended", at(1));
+    assert_eq!(off.when_idle(at(1)), SpineDecision::Rest);
+}
+
+#[test]
+fn a_guard_rail_is_told_once_and_an_abort_holds_while_idle() {
+    let spine = spine(SpineLimits { minutes: 1, ..SpineLimits::default() });
+    spine.after_run(&run(&[]), at(1));
+    spine.notify(NotificationKind::Timer, "look", at(100));
+    assert_eq!(spine.when_idle(at(100)), SpineDecision::Stop(GuardRail::Minutes));
+    assert_eq!(spine.when_idle(at(101)), SpineDecision::Rest);
+    spine.user_message(at(200));
+    spine.after_run(&RunSummary { aborted: true, answered: false, ..run(&[]) }, at(201));
+    spine.notify(NotificationKind::Timer, "look again", at(202));
+    assert_eq!(spine.when_idle(at(202)), SpineDecision::Rest);
+}
+
+#[test]
+fn todos_that_are_left_are_told_until_they_are_done() {
+    let spine = Spine::new(SpineLimits::default());
+    spine.user_message(at(0));
+    spine.before_request(at(0));
+    spine.after_run(&run(&["1: a", "2: b"]), at(1));
+    assert!(spine.render().unwrap().contains("todo left: 2 todos are not done"));
+    spine.before_request(at(2));
+    spine.after_run(&run(&["2: b"]), at(3));
+    assert!(spine.render().unwrap().contains("todo left: 1 todo is not done"));
+    spine.after_run(&run(&[]), at(4));
+    assert_eq!(spine.render(), None);
+}
+
+/// Something that happens to a spine.
+#[derive(Clone, Debug)]
+enum Event {
+    User,
+    Notify(NotificationKind),
+    Timer,
+    Idle,
+    Run(RunSummary),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let kinds = prop::sample::select(vec![
+        NotificationKind::Console,
+        NotificationKind::Timer,
+        NotificationKind::FileChanged,
+    ]);
+    let flags =
+        (any::<bool>(), any::<bool>(), any::<bool>(), prop::bool::weighted(0.1), 0..3_usize, 0..2_u32);
+    let ended = flags.prop_map(|(answered, failed, inputs_wait, aborted, todos, calls)| {
+        let todos: Vec<String> = (0..todos).map(|number| format!("{number}: a")).collect();
+        let todos: Vec<&str> = todos.iter().map(String::as_str).collect();
+        Event::Run(RunSummary { answered, failed, inputs_wait, aborted, calls, ..run(&todos) })
+    });
+    prop_oneof![
+        1 => Just(Event::User),
+        3 => kinds.prop_map(Event::Notify),
+        1 => Just(Event::Timer),
+        4 => Just(Event::Idle),
+        4 => ended,
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_no_two_messages_of_its_own_stand_without_an_answer(
+        events in prop::collection::vec((event(), -100_i64..1000), 0..60),
+    ) {
+        let limits = SpineLimits { auto_continue: true, turns: 5, ..SpineLimits::default() };
+        let spine = Spine::new(limits);
+        let (mut unanswered, mut is_stopped, mut said, mut turns) = (false, false, 0, 0);
+        for (event, second) in events {
+            // The clock jumps as it likes.
+            let now = at(second);
+            let decision = match event {
+                Event::User => {
+                    spine.user_message(now);
+                    (unanswered, is_stopped, said, turns) = (false, false, 0, 0);
+                    SpineDecision::Rest
+                }
+                Event::Notify(kind) => {
+                    spine.notify(kind, &format!("{second}"), now);
+                    SpineDecision::Rest
+                }
+                Event::Timer => {
+                    let (target, text) = (Some("5"), Some("look"));
+                    spine.act(&ActionCall { target, text, ..ActionCall::new("timer", now) }).ok();
+                    SpineDecision::Rest
+                }
+                Event::Idle => spine.when_idle(now),
+                Event::Run(summary) => {
+                    spine.before_request(now);
+                    unanswered &= !summary.answered;
+                    is_stopped |= summary.aborted;
+                    turns += summary.turns;
+                    let decision = spine.after_run(&summary, now);
+                    let goes_on = matches!(decision, SpineDecision::Continue { .. });
+                    prop_assert!(summary.answered || !goes_on, "it goes on without an answer");
+                    prop_assert!(!summary.inputs_wait || decision == SpineDecision::Rest);
+                    decision
+                }
+            };
+            if let SpineDecision::Continue { .. } = decision {
+                prop_assert!(!unanswered, "a second message without an answer");
+                prop_assert!(!is_stopped, "an abort stops everything");
+                prop_assert!(turns < limits.turns, "{turns} turns");
+                unanswered = true;
+                said += 1;
+            }
+            prop_assert!(said <= limits.turns + 1);
+        }
+    }
 }

@@ -9,6 +9,8 @@ const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 512 * 1024;
 /// A longer line is cut: whoever prints one line for ever must not fill the memory.
 const MAX_LINE_BYTES: usize = 4096;
+/// The most lines that one read adds: a terminal passes on at most 4096 bytes.
+const MAX_READ_LINES: usize = 4096;
 
 /// The end of an output, in lines. A line that is printed over, as progress bars are, is kept as it
 /// was last.
@@ -22,18 +24,68 @@ pub struct Screen {
     current: String,
     /// After a carriage return: the next character begins the line anew.
     prints_over: bool,
+    watches: Vec<TextWatch>,
+    last_watch: u64,
+}
+
+/// A text that somebody waits for.
+#[derive(Debug)]
+struct TextWatch {
+    number: u64,
+    text: String,
+    is_found: bool,
+}
+
+impl TextWatch {
+    fn look_at(&mut self, line: &str) {
+        self.is_found |= line.contains(&self.text);
+    }
 }
 
 impl Screen {
     pub fn push(&mut self, bytes: &[u8]) {
         let text = self.sanitizer.feed(bytes);
         self.add(&text);
+        self.look_at_open_line();
+    }
+
+    /// Begins to look for a text in this line and in all after it, however many come at once. Returns the
+    /// number to ask for.
+    pub fn watch(&mut self, line: u64, text: &str) -> u64 {
+        self.last_watch += 1;
+        let is_found = self.contains_since(line, text);
+        self.watches.push(TextWatch { number: self.last_watch, text: text.to_owned(), is_found });
+        self.last_watch
+    }
+
+    pub fn is_found(&self, watch: u64) -> bool {
+        self.watches.iter().any(|known| known.number == watch && known.is_found)
+    }
+
+    pub fn unwatch(&mut self, watch: u64) {
+        self.watches.retain(|known| known.number != watch);
+    }
+
+    /// A text of several lines is looked for in what is kept, any other in the line that is printed.
+    fn look_at_open_line(&mut self) {
+        let mut watches = std::mem::take(&mut self.watches);
+        for watch in watches.iter_mut().filter(|watch| !watch.is_found) {
+            if watch.text.contains('\n') {
+                let lines = watch.text.matches('\n').count() + MAX_READ_LINES;
+                watch.is_found =
+                    self.contains_since(self.line_number().saturating_sub(lines as u64), &watch.text);
+            } else {
+                watch.look_at(&self.current);
+            }
+        }
+        self.watches = watches;
     }
 
     /// Adds what is still held back. Call it when no more bytes come.
     pub fn end(&mut self) {
         let text = self.sanitizer.end();
         self.add(&text);
+        self.look_at_open_line();
     }
 
     /// The number of the line that is being printed.
@@ -84,6 +136,7 @@ impl Screen {
 
     fn finish_line(&mut self) {
         self.prints_over = false;
+        self.watches.iter_mut().for_each(|watch| watch.look_at(&self.current));
         self.bytes += self.current.len();
         self.lines.push_back(std::mem::take(&mut self.current));
         while self.lines.len() > MAX_LINES || self.bytes > MAX_BYTES {
@@ -111,6 +164,22 @@ mod tests {
         assert_eq!(screen.last_lines(2), (vec!["100%".into(), "open".into()], 1));
         assert!(screen.contains_since(0, "red") && !screen.contains_since(1, "red"));
         assert!(screen.contains_since(2, "pen") && screen.contains_since(0, "red\n100%"));
+    }
+
+    #[test]
+    fn a_text_that_is_waited_for_is_found_however_much_follows_it() {
+        let mut screen = screen(b"before\n$ ");
+        let (old, new, both) =
+            (screen.watch(1, "before"), screen.watch(1, "needle"), screen.watch(1, "one\ntwo"));
+        assert!(!screen.is_found(old) && !screen.is_found(new));
+        screen.push(b"nee");
+        screen.push(&[b"dle\none\ntwo\n".as_slice(), &b"x\n".repeat(10_000)].concat());
+        assert!(!screen.is_found(old) && screen.is_found(new));
+        assert!(!screen.is_found(both), "more lines at once than are kept");
+        screen.push(b"one\ntwo");
+        assert!(screen.is_found(both));
+        screen.unwatch(new);
+        assert!(!screen.is_found(new));
     }
 
     #[test]

@@ -56,3 +56,36 @@ async fn typing_into_a_program_that_does_not_read_does_not_wait() {
     assert!(matches!(typed, Some(ConsoleError::InputFull)), "{typed:?}");
     assert_eq!(console.wait(Some("never"), Duration::from_millis(10)).await, WaitOutcome::TimedOut);
 }
+
+/// Prints so many lines of 64 bytes, then a word, and returns the seconds that took.
+#[allow(clippy::disallowed_methods, reason = "a measurement looks at the clock")]
+async fn print_lines(lines: u64) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let (shell, scope) = shell(folder.path());
+    let line = "x".repeat(62);
+    let command = format!("yes {line} | head -n {lines}; echo the needle; yes {line} | head -n 10000");
+    let begun = std::time::Instant::now();
+    let console = shell.start(&command, &scope).unwrap();
+    assert_eq!(console.wait(Some("the needle"), PATIENCE * 10).await, WaitOutcome::Matched);
+    assert_eq!(console.wait(None, PATIENCE * 10).await, WaitOutcome::Ended);
+    let view = console.view(usize::MAX);
+    assert!(view.lines.iter().map(String::len).sum::<usize>() <= 512 * 1024);
+    assert_eq!(view.earlier_lines + view.lines.len() as u64, lines + 10_001);
+    begun.elapsed().as_secs_f64()
+}
+
+#[tokio::test]
+async fn of_much_output_little_is_kept_and_a_text_in_it_is_found() {
+    print_lines(100_000).await;
+}
+
+/// `cargo test --release -p hardpan-tools --lib console -- --ignored --nocapture`
+#[tokio::test]
+#[ignore = "a measurement"]
+#[allow(clippy::print_stdout, reason = "a measurement")]
+async fn a_gigabyte_measured() {
+    let seconds = print_lines(16_000_000).await;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    println!("1 GB in {seconds:.1} s; {peak}");
+}

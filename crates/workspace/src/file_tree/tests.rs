@@ -4,6 +4,7 @@ use std::process::Command;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
+use crate::walk::{WalkEntry, walk};
 
 /// A folder with these files; a name that ends in `/` is a folder, and `.git/` makes it a repository.
 fn folder_of(files: &[(&str, &str)]) -> TempDir {
