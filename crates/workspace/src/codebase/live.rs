@@ -134,6 +134,7 @@ impl LiveIndex {
 
     /// Like [`with_current`](Self::with_current), but gives up when the wait is over. The index is
     /// built further in the meantime.
+    #[allow(clippy::disallowed_methods, reason = "a wait has an end")]
     pub fn with_current_within<R>(
         self: &Arc<Self>,
         wait: IndexWait,

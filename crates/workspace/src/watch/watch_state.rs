@@ -149,14 +149,14 @@ impl WatchState {
         let applied = match read {
             Err(error) => Err(error.into()),
             Ok(()) if pending.gone => Err(WatchError::FolderGone),
-            Ok(()) => self.apply(pending, guard, root),
+            Ok(()) => self.apply(&pending, guard, root),
         };
         if let Err(error) = applied {
             self.fail(error);
         }
     }
 
-    fn apply(&mut self, pending: Pending, guard: &FileGuard, root: &Path) -> Result<(), WatchError> {
+    fn apply(&mut self, pending: &Pending, guard: &FileGuard, root: &Path) -> Result<(), WatchError> {
         if pending.repository {
             self.log.record_repository();
         }
