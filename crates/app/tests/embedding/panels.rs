@@ -76,7 +76,16 @@ impl PanelHome {
             approval: ApprovalMode::AllowAll,
             ..self.home.options(session)
         };
-        let app = ConversationApp::open(&options, &FaceHooks::default()).unwrap();
+        // A program that another test starts holds the lock of a session until it runs.
+        let mut opened = ConversationApp::open(&options, &FaceHooks::default());
+        for _ in 0..1000 {
+            if opened.is_ok() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            opened = ConversationApp::open(&options, &FaceHooks::default());
+        }
+        let app = opened.unwrap();
         app.agent.start().await;
         app
     }

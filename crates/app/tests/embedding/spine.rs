@@ -7,7 +7,7 @@ use hardpan_agent::RunEnd;
 use hardpan_app::ConversationApp;
 use hardpan_app::options::SessionChoice;
 use hardpan_panels::Panel;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::panels::{PanelHome, prompt, results, speakers};
@@ -40,7 +40,7 @@ fn of_kind(app: &ConversationApp, kind: &str) -> Vec<(String, bool)> {
 
 /// Lets a timer be due soon: the shortest that the model can set is a minute.
 fn set_timer(app: &ConversationApp, milliseconds: i64) {
-    let due = Timestamp::now() + SignedDuration::from_millis(milliseconds);
+    let due = app.agent.now() + SignedDuration::from_millis(milliseconds);
     app.panels.spine().unwrap().restore(Some(&json!({"timers": [{"due": due, "text": "look at it"}]})));
 }
 
