@@ -82,7 +82,7 @@ impl PanelHome {
             if opened.is_ok() {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
             opened = ConversationApp::open(&options, &FaceHooks::default());
         }
         let app = opened.unwrap();
