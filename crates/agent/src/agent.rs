@@ -4,10 +4,12 @@
 //! call it from any task: one of them prompts, another one steers or aborts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hardpan_context::Breakdown;
+use hardpan_economy::ledger::RequestPurpose;
 use hardpan_prompt::AgentMessage;
+use hardpan_session::RequestRecord;
 use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::command::Command;
 use crate::conversation::Conversation;
 use crate::error::AgentError;
-use crate::events::{CustomMessage, Events, Input, QueueUpdate, SessionShutdown, SessionStart};
+use crate::events::{CustomMessage, Events, Input, QueueUpdate, SessionShutdown, SessionStart, TaskUsage};
 use crate::expand::Expansions;
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
@@ -63,12 +65,28 @@ pub(crate) struct Inner {
     pub gate: Arc<RunGate>,
     /// Secrets that requests would contain.
     pub secrets: Mutex<SecretGuard>,
+    /// Told of each request that was billed.
+    pub bill_listener: Mutex<Option<BillListener>>,
 }
+
+/// A function that is told of requests that were billed.
+pub(crate) type BillListener = Arc<dyn Fn(&RequestRecord) + Send + Sync>;
 
 /// A handle to one agent; clones refer to the same agent.
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) inner: Arc<Inner>,
+}
+
+/// A handle that does not keep the agent: for its own tools.
+#[derive(Clone, Default)]
+pub struct WeakAgent(Weak<Inner>);
+
+impl WeakAgent {
+    /// The agent, if somebody else still has it.
+    pub fn upgrade(&self) -> Option<Agent> {
+        self.0.upgrade().map(|inner| Agent { inner })
+    }
 }
 
 /// Locks a mutex and ignores poisoning: no guarded value is ever left half-changed.
@@ -97,12 +115,18 @@ impl Agent {
             abort: Mutex::new(CancellationToken::new()),
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
+            bill_listener: Mutex::default(),
             setup,
         };
         let agent = Agent { inner: Arc::new(inner) };
         agent.register_recall();
         agent.register_message_tool();
         agent
+    }
+
+    /// A handle that does not keep the agent.
+    pub fn downgrade(&self) -> WeakAgent {
+        WeakAgent(Arc::downgrade(&self.inner))
     }
 
     /// The event registry: faces get their stream here, handlers are subscribed here.
@@ -257,15 +281,17 @@ impl Agent {
 
     /// Tokens and dollars of the last request and of the whole session.
     pub fn token_usage(&self) -> UsageReport {
-        let (session, requests) = {
+        let (session, requests, tasks) = {
             let conversation = lock(&self.inner.conversation);
-            (conversation.spending, conversation.requests)
+            let tasks = conversation.billing.ledger.by_purpose.get(&RequestPurpose::Task);
+            (conversation.spending, conversation.requests, tasks.map(TaskUsage::from))
         };
         let last_request = lock(&self.inner.last_request).clone();
         UsageReport {
             last_request: last_request.as_ref().and_then(|last_request| last_request.spending),
             session,
             requests,
+            tasks,
             breakdown: self.breakdown().map(Arc::new),
         }
     }

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use hardpan_context::Breakdown;
+use hardpan_context::{AssembledPrompt, Breakdown};
+use hardpan_economy::cache::{CacheModel, CacheRequest, CacheRules};
 use hardpan_economy::forecast::{CostForecast, PlannedAction};
 use hardpan_economy::{Charge, Ledger, Verdict};
-use hardpan_prompt::{MessageId, Prompt, PromptTokens};
+use hardpan_prompt::{MessageId, Prompt, PromptTokens, TokenUsage};
 use hardpan_providers::Answer;
+use hardpan_session::RequestRecord;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, lock};
 use crate::events::CacheVerdict;
 use crate::model_selection::ModelSelection;
-use crate::session_ledger::{CacheBase, RequestBill, row_for_key};
+use crate::preview::RequestPreview;
+use crate::session_ledger::{CacheBase, RequestBill, TaskRequest, moment, row_for_key};
 
 /// When a request was sent, and when the first part of its answer arrived.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +56,44 @@ impl Agent {
             day: &day,
             is_simulated: self.inner.setup.client_factory.is_simulated(),
         };
-        let (_stored, loss) = lock(&self.inner.conversation).bill_request(&billed);
+        let (record, _stored, loss) = lock(&self.inner.conversation).bill_request(&billed);
+        self.tell_bill(&record);
         loss
+    }
+
+    /// Adds a request of a sub-agent to the bill of this conversation: as a line of its own, in its
+    /// totals, and in its session file.
+    pub fn record_task_request(&self, task: &TaskRequest<'_>) {
+        let record = lock(&self.inner.conversation).bill_task_request(task, self.now());
+        self.tell_bill(&record);
+    }
+
+    /// Calls `listener` with the record of each request from now on, as soon as it is billed.
+    pub fn on_bill(&self, listener: impl Fn(&RequestRecord) + Send + Sync + 'static) {
+        *lock(&self.inner.bill_listener) = Some(Arc::new(listener));
+    }
+
+    fn tell_bill(&self, record: &RequestRecord) {
+        let listener = lock(&self.inner.bill_listener).clone();
+        listener.iter().for_each(|listener| listener(record));
+    }
+
+    /// What the provider is expected to bill for the prompt of `preview`, given what the last request of
+    /// this agent left in its cache. The two share nothing if their models differ.
+    pub fn predict_bill(&self, preview: &RequestPreview) -> TokenUsage {
+        let target = &preview.target;
+        let rules = CacheRules::for_model(&target.model, &target.profile);
+        let mut cache = CacheModel::new();
+        let last_request = lock(&self.inner.last_request).clone();
+        let answered = lock(&self.inner.conversation).last_request.clone().map(|(at, ..)| moment(at));
+        if let Some((last, at)) = last_request.zip(answered)
+            && last.target.provider == target.provider
+        {
+            let (prompt, measured) = last.sent_prompt();
+            cache.commit(&rules, &CacheRequest::from_prompt(prompt, measured, at), at);
+        }
+        let AssembledPrompt { prompt, measured, .. } = &preview.assembled;
+        cache.plan(&rules, &CacheRequest::from_prompt(prompt, measured, moment(self.now()))).amounts
     }
 
     /// The provider's id of the branch's last answer, if the same provider gave it.

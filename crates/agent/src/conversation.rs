@@ -18,7 +18,7 @@ use hardpan_session::{
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::session_ledger::{FlushScope, RequestBill, SessionLedger};
+use crate::session_ledger::{FlushScope, RequestBill, SessionLedger, TASK_PURPOSE, TaskRequest};
 use crate::spending::Spending;
 use crate::stored_knowledge::{ResultData, rebuild_knowledge};
 
@@ -83,6 +83,8 @@ pub struct Conversation {
     /// Number of entries in the file; the next entry's id is made from it.
     entries: usize,
     entry_ids: BTreeSet<Arc<str>>,
+    /// The state of the layouts that it began with, until its first entry is stored.
+    unstored_state: Option<Value>,
 }
 
 impl Conversation {
@@ -124,6 +126,15 @@ impl Conversation {
         Ok(conversation)
     }
 
+    /// A conversation that has not begun, whose requests begin like those of `other`: they read from
+    /// the cache what that one has there.
+    pub(crate) fn begin_like(other: &Conversation, path: &Path, header: Header) -> Result<Self, LogError> {
+        let mut conversation = Conversation::begin(path, header)?;
+        conversation.unstored_state = conversation.memory.commit(other.memory.current().clone());
+        conversation.last_request.clone_from(&other.last_request);
+        Ok(conversation)
+    }
+
     fn with_log(session: Arc<str>, path: &Path, log: SessionLog) -> Self {
         Conversation {
             session,
@@ -151,6 +162,7 @@ impl Conversation {
             leaf: None,
             entries: 0,
             entry_ids: BTreeSet::new(),
+            unstored_state: None,
         }
     }
 
@@ -256,7 +268,14 @@ impl Conversation {
         self.append(entry)
     }
 
-    fn append(&mut self, entry: Entry) -> PendingSave {
+    fn append(&mut self, mut entry: Entry) -> PendingSave {
+        if let Some(memory) = self.unstored_state.take() {
+            let id = self.next_id();
+            let state =
+                Entry::new(id.clone(), entry.parent.as_deref(), entry.time, Record::Memory { memory });
+            drop(self.log.append(state));
+            entry.parent = Some(id);
+        }
         self.leaf = Some(entry.id.clone());
         self.log.append(entry)
     }
@@ -351,19 +370,34 @@ impl Conversation {
         }
     }
 
-    /// Bills a request and stores the record. Returns the verdict if the request paid again for
-    /// tokens that had been cached.
-    pub(crate) fn bill_request(&mut self, billed: &RequestBill<'_>) -> (PendingSave, Option<Verdict>) {
+    /// Bills a request and stores the record. Returns the record, and the verdict if the request paid
+    /// again for tokens that had been cached.
+    pub(crate) fn bill_request(
+        &mut self,
+        billed: &RequestBill<'_>,
+    ) -> (Arc<RequestRecord>, PendingSave, Option<Verdict>) {
         let (request, loss) = self.billing.record_request(billed);
         self.spending += request_spending(&request);
         self.requests += 1;
         self.track_timing(&request);
-        (self.append_record(Record::Request(Arc::new(request)), billed.ended), loss)
+        let request = Arc::new(request);
+        (request.clone(), self.append_record(Record::Request(request), billed.ended), loss)
+    }
+
+    /// Bills a request of a sub-agent and stores the record. Nobody waits for it to be written.
+    pub(crate) fn bill_task_request(&mut self, task: &TaskRequest<'_>, now: Timestamp) -> Arc<RequestRecord> {
+        let request = Arc::new(self.billing.record_task_request(task));
+        self.spending += request_spending(&request);
+        self.requests += 1;
+        drop(self.append_record(Record::Request(request.clone()), now));
+        request
     }
 
     /// Tracks when requests happened, which decides how long the cache lives.
     fn track_timing(&mut self, request: &RequestRecord) {
         match &*request.purpose {
+            // It says nothing about the cache of this conversation.
+            TASK_PURPOSE => return,
             "ping" => self.pings += 1,
             "turn" => {
                 let answer = request.answer.clone();

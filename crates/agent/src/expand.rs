@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use hardpan_files::FileGuard;
 
-pub use agent_definition::{AgentDefinition, DEFAULT_AGENT};
+pub use agent_definition::{AgentDefinition, DEFAULT_AGENT, TaskBudget};
 pub use problem::{ExpansionFault, ExpansionProblem};
 pub use skill::{Skill, within_element};
 pub use template::Template;

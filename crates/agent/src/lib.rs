@@ -46,6 +46,7 @@ mod answer_stream; // receiving an answer, piece by piece
 pub mod approval; // ApprovalRule: which tool calls may run without asking
 mod billing; // recording what each request cost, and why cached tokens were paid for again
 mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging it
+mod child_conversation; // the conversations of sub-agents
 mod command; // Command: what the user types as /name arguments
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
@@ -79,8 +80,9 @@ mod tool_calls; // running the tool calls of an answer
 mod tool_switches; // which tools are switched off, stored in the session
 mod turn; // one turn: a request, its answer, what comes next
 
-pub use agent::{Agent, InputOutcome};
+pub use agent::{Agent, InputOutcome, WeakAgent};
 pub use cache_warmth::CacheWarmth;
+pub use child_conversation::ChildStart;
 pub use command::Command;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::{Conversation, ConversationError};

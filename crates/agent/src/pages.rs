@@ -137,6 +137,7 @@ impl Agent {
             tool_name: RULES_OF.into(),
             args: json!({"url": address}),
             subject: CallSubject::Url(address.clone()),
+            agent: None,
         };
         let decision = self.inner.setup.approval_handler.approve_page(&question).await;
         if let ApprovalDecision::Deny { reason, .. } = decision {

@@ -29,6 +29,9 @@ use stored_monitor::StoredMonitor;
 /// Type of the record that holds the costs of a run by key.
 const ITEMS_RECORD: &str = "hardpan.items";
 
+/// The purpose of a sub-agent's requests, in the records of the conversation that started it.
+pub(crate) const TASK_PURPOSE: &str = "task";
+
 /// Number of keys that a run's record names, the most expensive first; the others stay in the sum
 /// of their kind.
 const MAX_KEYS: usize = 200;
@@ -54,7 +57,7 @@ pub(crate) enum FlushScope {
 /// An answered request that is to be billed.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestBill<'a> {
-    /// What the request was for: `turn`, `compaction`, `branch_summary`, `ping` or `commit`.
+    /// What the request was for: `turn`, `compaction`, `branch_summary`, `ping`, `commit` or `task`.
     pub purpose: &'a str,
     /// Which cached prefix it could reuse.
     pub base: CacheBase,
@@ -84,6 +87,17 @@ pub struct RequestBill<'a> {
     pub day: &'a str,
     /// Whether a simulator answered, so that nothing was paid.
     pub is_simulated: bool,
+}
+
+/// A request that a sub-agent was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskRequest<'a> {
+    /// Name of the agent.
+    pub agent: &'a str,
+    /// Id of the session of the agent's own conversation.
+    pub session: &'a str,
+    /// The request as that session records it.
+    pub request: &'a RequestRecord,
 }
 
 /// What was paid in a conversation, and the cache monitor that its next request is compared with.
@@ -167,6 +181,23 @@ impl SessionLedger {
             self.last = Some((charge, verdict));
         }
         (record, loss)
+    }
+
+    /// Bills a request of a sub-agent, whose own session says what it was for. Returns the record to
+    /// store.
+    pub fn record_task_request(&mut self, task: &TaskRequest<'_>) -> RequestRecord {
+        let billed = charge_of(task.request);
+        let row =
+            ChargeRow { account: Account::task(task.agent), tokens: billed.tokens, dollars: billed.dollars };
+        let charge = Charge { purpose: RequestPurpose::Task, rows: vec![row], ..billed };
+        self.ledger.add(&charge);
+        let mut extra = Map::new();
+        extra.extend(serde_json::to_value(&charge).map(|charge| ("charge".to_owned(), charge)));
+        extra.insert("agent".to_owned(), task.agent.into());
+        extra.insert("session".to_owned(), task.session.into());
+        // What belongs to the answers of the other conversation stays there.
+        let (message, answer, prefix) = (None, None, None);
+        RequestRecord { purpose: TASK_PURPOSE.into(), message, answer, prefix, extra, ..task.request.clone() }
     }
 
     /// The records to store at the end of a run or session; none if nothing was sent.
@@ -319,11 +350,12 @@ fn purpose(word: &str) -> RequestPurpose {
         "turn" => RequestPurpose::Turn,
         "commit" => RequestPurpose::Commit,
         "ping" => RequestPurpose::Ping,
+        TASK_PURPOSE => RequestPurpose::Task,
         _ => RequestPurpose::Compaction,
     }
 }
 
-fn moment(time: Timestamp) -> Moment {
+pub(crate) fn moment(time: Timestamp) -> Moment {
     Moment(time.as_millisecond())
 }
 

@@ -255,6 +255,9 @@ pub struct ApprovalRequest {
     pub args: Value,
     /// What the call acts on: what rules match.
     pub subject: CallSubject,
+    /// Name of the sub-agent that makes the call; none for the agent of the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
 }
 
 /// Whether a tool call may run.

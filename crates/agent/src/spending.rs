@@ -8,6 +8,8 @@ use hardpan_prompt::TokenUsage;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::events::TaskUsage;
+
 /// Tokens by how they were billed, and their price in dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "SpendingJson")]
@@ -95,6 +97,9 @@ pub struct UsageReport {
     pub session: Spending,
     /// Number of requests that `session` sums up.
     pub requests: u64,
+    /// What of `session` sub-agents have used; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskUsage>,
     /// The breakdown of the last request: regions, kinds, tiers. Null before the first one.
     #[serde(rename = "tiers")]
     pub breakdown: Option<Arc<Breakdown>>,

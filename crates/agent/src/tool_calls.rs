@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use hardpan_context::fill_template;
+use hardpan_context::{AgentMode, fill_template};
 use hardpan_prompt::{AgentMessage, MessageBody, NotRunReason};
 use hardpan_providers::AnswerCall;
 use hardpan_tools::{Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
@@ -113,6 +113,14 @@ impl Agent {
 
     /// How many of the next calls run in parallel.
     fn parallel_group_len(&self, calls: &[AnswerCall]) -> usize {
+        let is_parallel = |call: &&AnswerCall| {
+            call.runnable.is_ok()
+                && self.tools().describe(&call.call.name).is_some_and(|tool| tool.runs_in_parallel())
+        };
+        let parallel = calls.iter().take_while(is_parallel).count();
+        if parallel > 0 {
+            return parallel;
+        }
         if self.inner.setup.settings.read_calls == ReadCallMode::Sequential {
             return 1;
         }
@@ -194,6 +202,10 @@ impl Agent {
         if let Err(why) = &call.runnable {
             return CallDecision::DoNotRun(NotRun::new(NotRunReason::InvalidCall, format!("{why}.")));
         }
+        if self.is_without_tools() {
+            let unknown = self.unavailable_tool(name, ToolUnavailable::Unknown);
+            return CallDecision::DoNotRun(unknown);
+        }
         let tool = match self.tools().find(name) {
             Ok(tool) => tool,
             Err(why) => return CallDecision::DoNotRun(self.unavailable_tool(name, why)),
@@ -235,7 +247,7 @@ impl Agent {
         let ToolCallEvent { call_id, tool_name, input: args } = event;
         if tool.effect(&args) == Effect::Changes {
             let subject = tool.subject(&args);
-            let question = ApprovalRequest { call_id, tool_name, args, subject };
+            let question = ApprovalRequest { call_id, tool_name, args, subject, agent: None };
             if let ApprovalDecision::Deny { by, reason: message } =
                 self.inner.setup.approval_handler.approve(&question).await
             {
@@ -289,6 +301,12 @@ impl Agent {
         self.events().emit(self, event).await;
     }
 
+    /// Whether the last request offered no tools, because agent mode is off.
+    fn is_without_tools(&self) -> bool {
+        let last_request = lock(&self.inner.last_request);
+        last_request.as_ref().is_some_and(|last| last.snapshot.agent_mode == AgentMode::Off)
+    }
+
     /// The result of a call that finds no tool to run.
     fn unavailable_tool(&self, name: &str, why: ToolUnavailable) -> NotRun {
         let phrases = &self.inner.setup.texts.phrases.agent;
@@ -300,7 +318,8 @@ impl Agent {
                 (NotRunReason::UnknownTool, &phrases.unknown_tool)
             }
         };
-        let names: Vec<Arc<str>> = self.tools().declarations().into_iter().map(|tool| tool.name).collect();
+        let offered = if self.is_without_tools() { Vec::new() } else { self.tools().declarations() };
+        let names: Vec<Arc<str>> = offered.into_iter().map(|tool| tool.name).collect();
         NotRun::new(reason, fill_template(phrase, &[("name", name), ("tools", &names.join(", "))]))
     }
 

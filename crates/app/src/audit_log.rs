@@ -39,6 +39,9 @@ pub struct AuditEntry {
     pub session: String,
     /// The root of the workspace.
     pub workspace: String,
+    /// Name of the sub-agent that made the call, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Id that the model gave the call.
     pub call: String,
     /// The tool's name.
@@ -133,25 +136,39 @@ impl AuditLog {
             log.set_session(&agent);
             let subject = log.clean(&started.command);
             let event = AuditEvent::Allowed { subject, by: AllowedBy::Person, rule: None };
-            log.write(USER_COMMAND, USER_COMMAND, event);
+            log.write(None, USER_COMMAND, USER_COMMAND, event);
             async { Ok(None) }
         });
         let log = self.clone();
         agent.events().subscribe::<MessageStart, _>("hardpan", move |started, _| {
             if let MessageBody::BashExecution { exit_code, .. } = &*started.message.body {
                 let failed = *exit_code != Some(0);
-                log.write(USER_COMMAND, USER_COMMAND, AuditEvent::Ended { failed });
+                log.write(None, USER_COMMAND, USER_COMMAND, AuditEvent::Ended { failed });
             }
             async { Ok(()) }
         });
         let log = self.clone();
         agent.events().subscribe::<ToolExecutionEnd, _>("hardpan", move |ended, _| {
-            let is_ours = log.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&ended.call_id);
-            if is_ours {
-                log.write(&ended.call_id, &ended.tool_name, AuditEvent::Ended { failed: ended.is_error });
-            }
+            log.ended(None, &ended);
             async { Ok(()) }
         });
+    }
+
+    /// Follows a sub-agent: how its calls end. They belong to the session that started it.
+    pub fn follow_subagent(self: &Arc<Self>, agent: &Agent, name: &str) {
+        let (log, name): (_, Arc<str>) = (self.clone(), name.into());
+        agent.events().subscribe::<ToolExecutionEnd, _>("hardpan", move |ended, _| {
+            log.ended(Some(&name), &ended);
+            async { Ok(()) }
+        });
+    }
+
+    fn ended(&self, agent: Option<&str>, ended: &ToolExecutionEnd) {
+        let key = running_key(agent, &ended.call_id);
+        if self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&key) {
+            let event = AuditEvent::Ended { failed: ended.is_error };
+            self.write(agent, &ended.call_id, &ended.tool_name, event);
+        }
     }
 
     fn set_session(&self, agent: &Agent) {
@@ -160,16 +177,19 @@ impl AuditLog {
 
     /// A call may run.
     pub fn allowed(&self, request: &ApprovalRequest, by: AllowedBy, rule: Option<String>) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
+        let key = running_key(request.agent.as_deref(), &request.call_id);
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         let subject = self.clean(&subject_text(request));
         let rule = rule.map(|rule| self.clean(&rule));
-        self.write(&request.call_id, &request.tool_name, AuditEvent::Allowed { subject, by, rule });
+        let event = AuditEvent::Allowed { subject, by, rule };
+        self.write(request.agent.as_deref(), &request.call_id, &request.tool_name, event);
     }
 
     /// A call may not run.
     pub fn denied(&self, request: &ApprovalRequest, reason: &str) {
         let (subject, reason) = (self.clean(&subject_text(request)), self.clean(reason));
-        self.write(&request.call_id, &request.tool_name, AuditEvent::Denied { subject, reason });
+        let event = AuditEvent::Denied { subject, reason };
+        self.write(request.agent.as_deref(), &request.call_id, &request.tool_name, event);
     }
 
     /// A text without secrets, cut to a length that fits a line.
@@ -182,7 +202,7 @@ impl AuditLog {
         }
     }
 
-    fn write(&self, call: &str, tool: &str, event: AuditEvent) {
+    fn write(&self, agent: Option<&str>, call: &str, tool: &str, event: AuditEvent) {
         let Some(folder) = &self.folder else { return };
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let cut = |text: &str| text.chars().take(200).collect::<String>();
@@ -190,6 +210,7 @@ impl AuditLog {
             at: now(),
             session,
             workspace: self.workspace.clone(),
+            agent: agent.map(cut),
             call: cut(call),
             tool: cut(tool),
             event,
@@ -198,6 +219,11 @@ impl AuditLog {
             tracing::warn!(%error, "the audit log cannot be written");
         }
     }
+}
+
+/// A call among those that run: sub-agents have calls of their own.
+fn running_key(agent: Option<&str>, call_id: &Arc<str>) -> Arc<str> {
+    agent.map_or_else(|| call_id.clone(), |agent| format!("{agent}/{call_id}").into())
 }
 
 /// What a call is about.
@@ -240,7 +266,7 @@ mod tests {
     fn request(command: &str) -> ApprovalRequest {
         let args = serde_json::json!({ "command": command });
         let subject = CallSubject::Command(command.into());
-        ApprovalRequest { call_id: "c1".into(), tool_name: "bash".into(), args, subject }
+        ApprovalRequest { call_id: "c1".into(), tool_name: "bash".into(), args, subject, agent: None }
     }
 
     #[test]

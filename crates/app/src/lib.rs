@@ -70,6 +70,7 @@ mod session_folder; // where conversations are stored
 mod session_origin; // ForeignSession: a conversation that did not come about here
 pub mod settings; // the user's settings, the project's settings, trust
 pub mod side_requests; // stores the bills of requests outside of conversations, such as commits
+pub mod subagents; // agents that work on a task beside the conversation
 pub mod symbol_map; // the symbol index of a folder, and its map in a prompt
 pub mod target; // which model a request is for, and in which layout
 pub mod tool_set; // ToolSet: the tools, and what they share

@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadCallMode, Setup};
+use hardpan_agent::{
+    Agent, AgentSettings, ApprovalHandler, Conversation, ConversationError, ReadCallMode, Setup,
+};
 use hardpan_context::Target;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::Image;
@@ -36,6 +38,7 @@ use crate::session_origin::{
     ForeignSession, ForeignSessions, drop_outside_files_of, drop_pinned_outside, foreign_session,
 };
 use crate::settings::{PagesMode, Settings, SettingsError, expand_home};
+use crate::subagents::{Subagents, offers_tasks, register_shown_tool};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
     resolve_lifetime, resolve_target,
@@ -186,6 +189,7 @@ impl ConversationApp {
             git: reader.git_reader(),
         };
         let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
+        let free_tools = tool_set.tools.list().into_iter().map(|tool| tool.name).collect();
         let context =
             WorkspaceContext::new(reader, map_tokens, pinned.clone(), panels.registry.clone(), layout);
         let context = Arc::new(context);
@@ -203,7 +207,32 @@ impl ConversationApp {
         ));
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
-        let approver = approver(options, face, &settings, &scope, &tool_set, log.clone())?;
+        let task_tool_agents = offers_tasks(&settings, &expansions.agents).then(|| expansions.agents.clone());
+        if let Some(agents) = &task_tool_agents {
+            // Before the rules are read, which may name it.
+            register_shown_tool(&settings, agents, &tool_set.tools);
+        }
+        let approver: Arc<dyn ApprovalHandler> =
+            Arc::new(approver(options, face, &settings, &scope, &tool_set, log.clone())?);
+        let task_tool = task_tool_agents.map(|agents| {
+            let subagents = Arc::new(Subagents {
+                settings: settings.clone(),
+                agents,
+                context: context.clone(),
+                connection: connection.clone(),
+                approvals: approver.clone(),
+                scope: scope.clone(),
+                secrets: secrets.clone(),
+                agent_settings: agent_settings(&settings),
+                journal: tool_set.journal.clone(),
+                log: log.clone(),
+                limits: settings.config.task.limits(),
+                free_tools,
+                questions: Arc::default(),
+                file_locks: Arc::default(),
+            });
+            subagents.register_tool(&tool_set.tools)
+        });
         let thinking = choose_thinking(&options.target, &conversation);
         let target_notices = TargetNotices::default();
         target_notices.send(&settings, &target, thinking, &**notices);
@@ -211,7 +240,7 @@ impl ConversationApp {
             texts: Arc::new(settings.texts.clone()),
             context_source: context.clone(),
             client_factory: connection.clone(),
-            approval_handler: Arc::new(approver),
+            approval_handler: approver,
             clock: Arc::new(now),
             tools: tool_set.tools.clone(),
             edit_block_tool: Some(hardpan_tools::edit_block_tool(tool_set.journal.clone())),
@@ -228,6 +257,9 @@ impl ConversationApp {
             target,
         };
         let agent = Agent::new(setup, conversation);
+        if let Some(tool) = task_tool {
+            tool.serve(&agent);
+        }
         if is_asked {
             switch_tools(agent.tools(), None, chosen_agent.as_ref());
         }

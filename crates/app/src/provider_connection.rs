@@ -120,3 +120,31 @@ impl ClientFactory for ProviderConnection {
         }
     }
 }
+
+/// A connection whose requests are routed as those of another session, whose cache they read.
+pub(crate) struct RoutedConnection {
+    connection: Arc<ProviderConnection>,
+    session: Arc<str>,
+}
+
+impl RoutedConnection {
+    pub(crate) fn new(connection: Arc<ProviderConnection>, session: Arc<str>) -> Self {
+        RoutedConnection { connection, session }
+    }
+}
+
+impl ClientFactory for RoutedConnection {
+    fn client(&self, target: &Target, _session: &str) -> Result<Client, ClientFactoryError> {
+        self.connection.client(target, &self.session)
+    }
+
+    fn record_usage(
+        &self,
+        target: &Target,
+        assembled: &AssembledPrompt,
+        render_cache: &RenderCache,
+        usage: &TokenUsage,
+    ) {
+        self.connection.record_usage(target, assembled, render_cache, usage);
+    }
+}

@@ -44,6 +44,7 @@ use crate::provider_route::ProviderRoute;
 use crate::secrets::{find_secrets, secret_settings};
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
+use crate::subagents::register_shown_tool;
 use crate::target::{
     TargetError, resolve_keep, resolve_layout, resolve_lifetime, resolve_target, target_notices,
 };
@@ -178,6 +179,7 @@ pub async fn assemble(
     let context = Arc::new(context);
     if options.tools {
         panels.register_tools(&tools, context.clone());
+        register_shown_tool(settings, &expansions.agents, &tools);
     }
     context.select_agent(chosen_agent.as_ref());
     if conversation.messages.is_empty() || options.target.agent.is_some() {

@@ -23,8 +23,8 @@ use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
-    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, ProviderConfig, RetryConfig, SandboxMode,
-    ScreenKind, SpineConfig, UnknownSandboxMode,
+    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, PrefixSetting, ProviderConfig, RetryConfig,
+    SandboxMode, ScreenKind, SpineConfig, SubagentMode, TaskConfig, UnknownSandboxMode,
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
@@ -229,6 +229,7 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.limits = LimitsConfig::default();
     // What goes on by itself costs the user's money.
     project.spine = SpineConfig::default();
+    project.task = TaskConfig::default();
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

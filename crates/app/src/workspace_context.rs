@@ -182,6 +182,32 @@ impl WorkspaceContext {
         }
     }
 
+    /// What a sub-agent with this text sees: the instructions of the project, and the files that it has
+    /// read itself. Nothing of it is remembered.
+    pub(crate) fn observe_for_task(
+        &self,
+        request: &ObserveRequest,
+        agent_text: Option<Text>,
+    ) -> Result<Snapshot, ObserveError> {
+        self.reader.refresh(request.reason);
+        let mut file = self.reader.read(request.now);
+        let system = self.lock_system().clone();
+        file.system = system.unwrap_or(file.system);
+        file.system.agent = agent_text;
+        // In place of whatever prompt the conversation has.
+        (file.system.prompt_type, file.system.custom) = Default::default();
+        for (path, changed) in &request.known_files {
+            let before = file.files.len();
+            self.reader.add_known_file(&mut file, Path::new(path));
+            let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
+            file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
+        }
+        file.images.clear();
+        let mut times = self.pinned_context().times;
+        times.apply(&mut file, |tree| self.reader.list_changed_ms(tree));
+        Ok(file.into_snapshot(SOURCE_NAME)?)
+    }
+
     /// Adds the overview and the map, as the layout wants them, and keeps them for the requests of
     /// this run.
     fn describe_repository(&self, file: &mut SnapshotFile, request: &ObserveRequest) {

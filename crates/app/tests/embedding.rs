@@ -391,5 +391,9 @@ mod panels;
 
 #[path = "embedding/context_items.rs"]
 mod context_items;
+#[path = "embedding/prompt_settings.rs"]
+mod prompt_settings;
 #[path = "embedding/spine.rs"]
 mod spine;
+#[path = "embedding/subagents.rs"]
+mod subagents;

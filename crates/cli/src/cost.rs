@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use hardpan_app::side_requests::SIDE_REQUESTS_FOLDER;
 use hardpan_economy::Ledger;
-use hardpan_economy::ledger::{Account, Totals};
+use hardpan_economy::ledger::{Account, RequestPurpose, Totals};
 use hardpan_prompt::ItemKind;
 use hardpan_session::{SessionStore, SessionSummary};
 use serde_json::{Value, json};
@@ -132,11 +132,14 @@ fn kinds(ledger: &Ledger) -> Vec<BillRow> {
     let parts =
         ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.name().to_owned(), totals)));
     let others = ledger.by_key.iter().filter(|(account, _)| account.kind.is_none());
-    parts.chain(others.map(|(account, totals)| (account.key.to_string(), *totals))).collect()
+    parts.chain(others.map(|(account, totals)| (account_label(account), *totals))).collect()
 }
 
 /// The label of an account in the table.
 fn account_label(account: &Account) -> String {
+    if let Some(agent) = account.task_agent() {
+        return format!("sub-agent {agent}");
+    }
     match account.kind {
         Some(kind) if account.is_unnamed() => format!("{} (not named)", kind.name()),
         Some(ItemKind::History) | None => account.key.to_string(),
@@ -181,6 +184,10 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
             causes.join(", ")
         ));
     }
+    if let Some(tasks) = summary.ledger.by_purpose.get(&RequestPurpose::Task) {
+        let (requests, price) = (count(tasks.requests), dollars(tasks.dollars));
+        remarks.push(format!("of this, sub-agents: {requests} requests, {price}; --by kind names them"));
+    }
     let unaccounted = summary.ledger.totals_for_key("unaccounted");
     if unaccounted.tokens.total() > 0 {
         remarks.push(format!(
@@ -220,7 +227,7 @@ fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {
             .collect(),
         _ => rows.iter().map(|(name, totals)| with_totals(json!({by.name(): name}), totals)).collect(),
     };
-    json!({
+    let mut value = json!({
         "by": by.name(),
         "rows": rows,
         "total": summary.ledger.total,
@@ -228,7 +235,11 @@ fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {
         "unaccounted": summary.ledger.totals_for_key("unaccounted"),
         "estimated_requests": summary.estimated,
         "unreadable": summary.unreadable,
-    })
+    });
+    if let Some(tasks) = summary.ledger.by_purpose.get(&RequestPurpose::Task) {
+        value["tasks"] = json!(tasks);
+    }
+    value
 }
 
 fn with_totals(mut row: Value, totals: &Totals) -> Value {

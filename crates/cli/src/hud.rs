@@ -8,12 +8,13 @@ pub mod tests;
 pub mod wrap; // breaks text into lines of a given width
 
 use hardpan_agent::Spending;
+use hardpan_agent::events::TaskUsage;
 use hardpan_context::{Breakdown, SessionFigure};
 use hardpan_economy::Verdict;
 use hardpan_prompt::ItemKind;
 use serde_json::{Value, json};
 
-use crate::output::{Align, Table, paid_or_simulated, safe, thousands};
+use crate::output::{Align, Table, dollars, paid_or_simulated, safe, thousands};
 use crate::views::{fold_line, lifetime_line};
 use bars::{Frame, bar, frame, padded};
 use blocks::{Region, regions};
@@ -42,10 +43,25 @@ pub struct Hud<'a> {
     pub session: Spending,
     /// Number of requests of the session.
     pub requests: u64,
+    /// What of the session sub-agents have used; none if there were none.
+    pub tasks: Option<TaskUsage>,
     /// How the last request used the cache, judged by the reported usage.
     pub verdict: Option<Verdict>,
     /// The layout's own figures.
     pub layout_figures: &'a [SessionFigure],
+}
+
+/// What sub-agents have used of the session's sum.
+fn task_line(tasks: &TaskUsage) -> String {
+    let TaskUsage { requests, prompt_tokens, cached_tokens, output_tokens, dollars: paid } = *tasks;
+    format!(
+        "of the session, sub-agents: {} requests, {} tokens ({} from the cache), {} written, {}\n",
+        thousands(count(requests)),
+        thousands(count(prompt_tokens)),
+        share(count(cached_tokens), count(prompt_tokens)),
+        thousands(count(output_tokens)),
+        dollars(paid)
+    )
 }
 
 impl Hud<'_> {
@@ -79,6 +95,9 @@ impl Hud<'_> {
             "cache_lifetime": breakdown.cache_lifetime,
             "verdict": self.verdict,
         });
+        if let Some(tasks) = &self.tasks {
+            value["tasks"] = json!(tasks);
+        }
         for SessionFigure { name, last_request, session, .. } in self.layout_figures {
             value[*name] = json!({ "last_request": last_request, "session": session });
         }
@@ -133,6 +152,7 @@ impl Hud<'_> {
             }
             None => format!("from the cache: {} of all\n", rate(self.session)),
         };
+        words.extend(self.tasks.iter().map(task_line));
         words.push_str(&lifetime_line(self.breakdown));
         words.push_str(&fold_line(self.breakdown));
         words.extend(self.verdict.iter().map(|verdict| safe(&verdict.sentence()) + "\n"));

@@ -53,7 +53,8 @@ pub fn log(args: &LogArgs) -> Result<()> {
     for entry in shown {
         let session: String = entry.session.chars().take(8).collect();
         let time = entry.at.strftime("%Y-%m-%d %H:%M:%S").to_string();
-        table.row([time, session, entry.tool.clone(), describe(&entry.event)]);
+        let agent = entry.agent.as_ref().map_or_else(String::new, |agent| format!(" ({agent})"));
+        table.row([time, session, format!("{}{agent}", entry.tool), describe(&entry.event)]);
     }
     Ok(output::print(table.render(width()))?)
 }

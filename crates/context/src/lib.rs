@@ -77,7 +77,7 @@ pub use system::system_prompt_segments;
 pub use target::Target;
 pub use texts::{
     EXTRA_INSTRUCTIONS_FILE, PHRASES, PHRASES_FILE, PROMPT_FILES, Phrases, PromptTexts, PromptTextsError,
-    TextOverride, fill_template,
+    TaskPhrases, TextOverride, fill_template,
 };
 pub use tiers::{
     ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierTokens, TrackedEntry,

@@ -111,6 +111,10 @@ phrases! {
         summary_instructions, branch_request, files_read, files_changed, undone,
         edit_blocks, edit_blocks_failed, edit_blocks_cut, edit_block_opened, edit_block_unseen,
     }
+    task: TaskPhrases {
+        tool, agents, agent, default_agent, task_argument, context_argument, prompt, prompt_on_prefix, own_instructions,
+        refused, refused_panel, refused_task, stopped, no_answer, cut,
+    }
     commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }
     overview: OverviewPhrases { text }
     inline: InlinePhrases { context, image, directory_map }

@@ -59,6 +59,6 @@ pub use recall::{RecallError, StoredArgument, StoredContent};
 pub use record::{PartialRecord, Record};
 pub use request::RequestRecord;
 pub use session::{Session, SessionError};
-pub use store::{SearchMatch, SessionLookupError, SessionStore};
+pub use store::{SearchMatch, SessionLookupError, SessionStore, TASKS_EXTENSION};
 pub use summary::SessionSummary;
 pub use tree::{EntryTree, Fork};

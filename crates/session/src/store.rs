@@ -25,6 +25,12 @@ const SLUG_LIMIT: usize = 40;
 const EXCERPT_LIMIT: usize = 120;
 const EXCERPT_BEFORE: usize = 40;
 
+/// What the folder of a session's sub-agents has for an extension, beside the session's file.
+pub const TASKS_EXTENSION: &str = "tasks";
+
+/// How deep sub-agents are looked for.
+const MAX_TASK_DEPTH: usize = 8;
+
 /// The sessions below one folder: `<folder's name>-<its hash>/<time>-<id>.jsonl`.
 #[derive(Clone, Debug)]
 pub struct SessionStore {
@@ -146,6 +152,16 @@ impl SessionStore {
                 }
             }
         }
+        let tasks: Vec<SessionSummary> =
+            self.task_sessions().into_iter().filter(|summary| summary.id.starts_with(text)).collect();
+        match tasks.as_slice() {
+            [only] if !text.is_empty() => return Ok(only.clone()),
+            [_, _, ..] if !text.is_empty() => {
+                let candidates = tasks.iter().map(display_name).collect();
+                return Err(SessionLookupError::Ambiguous { text: text.into(), candidates });
+            }
+            _ => {}
+        }
         Err(SessionLookupError::Unknown { text: text.into(), nearest: nearest_names(&wanted, &all) })
     }
 
@@ -182,11 +198,33 @@ impl SessionStore {
                 fs::remove_file(beside.path()).map_err(failed)?;
             }
         }
+        match fs::remove_dir_all(path.with_extension(TASKS_EXTENSION)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
         if folder.parent() == Some(&self.folder) {
             // Fails, as it should, while other sessions are in it.
             let _ = fs::remove_dir(folder);
         }
         Ok(())
+    }
+
+    /// The sessions of all sub-agents, which lists leave out.
+    fn task_sessions(&self) -> Vec<SessionSummary> {
+        let is_tasks =
+            |path: &PathBuf| path.extension() == Some(OsStr::new(TASKS_EXTENSION)) && path.is_dir();
+        let mut folders: Vec<PathBuf> =
+            folder_entries(&self.folder).flat_map(|it| folder_entries(&it)).collect();
+        let mut found = Vec::new();
+        for _ in 0..MAX_TASK_DEPTH {
+            folders =
+                folders.into_iter().filter(is_tasks).flat_map(|folder| folder_entries(&folder)).collect();
+            let is_session =
+                |path: &&PathBuf| path.extension() == Some(OsStr::new("jsonl")) && path.is_file();
+            found
+                .extend(folders.iter().filter(is_session).filter_map(|path| SessionSummary::read_file(path)));
+        }
+        found
     }
 
     /// The session files of one working directory, or of all.

@@ -248,6 +248,27 @@ impl ToolRegistry {
         contents.suspended = names;
     }
 
+    /// Another registry with the same tools in the same order, switched and suspended alike. `replace`
+    /// may put another tool of the same name in a tool's place.
+    pub fn copy_with(&self, replace: impl Fn(&ToolSource, &Arc<dyn Tool>) -> Arc<dyn Tool>) -> ToolRegistry {
+        let contents = self.lock();
+        let copy = |place: &Place| Place {
+            name: place.name.clone(),
+            source: place.source.clone(),
+            occupant: match &place.occupant {
+                Occupant::Tool(tool) => Occupant::Tool(replace(&place.source, tool)),
+                Occupant::FilledByLayout => Occupant::FilledByLayout,
+                Occupant::Nothing => Occupant::Nothing,
+            },
+        };
+        ToolRegistry(Arc::new(Mutex::new(Contents {
+            places: contents.places.iter().map(copy).collect(),
+            switched_off: contents.switched_off.clone(),
+            suspended: contents.suspended.clone(),
+            version: contents.version,
+        })))
+    }
+
     /// A number that is another one after every change.
     pub fn version(&self) -> u64 {
         self.lock().version

@@ -33,6 +33,11 @@ pub trait Tool: Send + Sync {
         SubjectKind::Other
     }
 
+    /// Whether neighbouring calls of one answer run at the same time, whatever they change.
+    fn runs_in_parallel(&self) -> bool {
+        false
+    }
+
     /// How faces show a result to the user.
     fn result_display(&self) -> ResultDisplay {
         ResultDisplay::Brief

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_economy::ledger::Totals;
 use hardpan_prompt::{DroppedReasoning, MessagePart};
 use hardpan_providers::{ClientNotice, UnsupportedFeature};
 use schemars::JsonSchema;
@@ -64,6 +65,79 @@ pub enum RunEnd {
         /// What failed and what to do about it; shown to the user.
         message: String,
     },
+}
+
+/// What the requests of a sub-agent begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskPrefix {
+    /// A prompt of its own: its instructions, its tools.
+    Own,
+    /// Tools, system prompt and context of the agent that started it, which are cached.
+    Shared,
+    /// The whole conversation of the agent that started it.
+    Fork,
+}
+
+/// A limit of a sub-agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskLimit {
+    /// Requests to the model.
+    Requests,
+    /// Tokens that the model writes.
+    OutputTokens,
+    /// Dollars.
+    Dollars,
+    /// Minutes, without the time that a person takes to answer questions.
+    Minutes,
+}
+
+/// Why a sub-agent ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum TaskStop {
+    /// It has answered.
+    Done,
+    /// The run that started it was aborted.
+    Aborted,
+    /// It reached a limit.
+    Budget {
+        /// Which one.
+        limit: TaskLimit,
+    },
+    /// It failed.
+    Failed {
+        /// Why, for people.
+        message: String,
+    },
+}
+
+/// What a sub-agent has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct TaskUsage {
+    /// Requests to the model.
+    pub requests: u64,
+    /// Tokens of these requests, however they were billed.
+    pub prompt_tokens: u64,
+    /// How many of them were read from the cache.
+    pub cached_tokens: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
+    /// Dollars.
+    pub dollars: f64,
+}
+
+impl From<&Totals> for TaskUsage {
+    fn from(totals: &Totals) -> Self {
+        TaskUsage {
+            requests: totals.requests,
+            prompt_tokens: totals.tokens.prompt(),
+            cached_tokens: totals.tokens.cache_read,
+            output_tokens: totals.tokens.output,
+            dollars: totals.dollars,
+        }
+    }
 }
 
 /// A piece of a streaming answer.

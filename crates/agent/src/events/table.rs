@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::catalogue::EventInfo;
 use super::declare::{declare_events, payload};
-use super::payloads::{InputSource, MessageDelta, NoteKind, RunEnd};
+use super::payloads::{InputSource, MessageDelta, NoteKind, RunEnd, TaskPrefix, TaskStop, TaskUsage};
 use super::replies::{
     BeforeAgentStartReply, BeforeCompactReply, InputReply, ToolCallReply, ToolResultReply, UserBashReply,
 };
@@ -217,6 +217,48 @@ declare_events! {
             pub is_error: bool,
             /// How a face shows the result.
             pub display: ResultDisplay,
+        }
+
+        /// A sub-agent begins to work, in a conversation of its own.
+        "task_start" => TaskStart {
+            /// The id of the call that started it.
+            pub call_id: Arc<str>,
+            /// Name of the agent.
+            pub agent: Arc<str>,
+            /// Id of the session of its conversation.
+            pub session: Arc<str>,
+            /// Its model, as `provider/model`.
+            pub model: String,
+            /// What its requests begin with.
+            pub prefix: TaskPrefix,
+            /// What it was asked to do.
+            pub task: String,
+        }
+
+        /// A sub-agent has done something. What it has spent is part of the session's usage.
+        "task_update" => TaskUpdate {
+            /// The id of the call that started it.
+            pub call_id: Arc<str>,
+            /// Name of the agent.
+            pub agent: Arc<str>,
+            /// What it does now: `read src/main.rs`.
+            pub activity: String,
+            /// What it has used so far.
+            pub used: TaskUsage,
+        }
+
+        /// A sub-agent has ended. Its answer is the result of the call.
+        "task_end" => TaskEnd {
+            /// The id of the call that started it.
+            pub call_id: Arc<str>,
+            /// Name of the agent.
+            pub agent: Arc<str>,
+            /// Id of the session of its conversation.
+            pub session: Arc<str>,
+            /// Why it ended.
+            pub stop: TaskStop,
+            /// What it has used.
+            pub used: TaskUsage,
         }
 
         /// Another model was selected for the next requests.

@@ -53,6 +53,7 @@ fn run_end() -> AgentEnd {
             last_request: None,
             session: Spending { tokens, dollars: 0.5, would_cost: 0.0 },
             requests: 7,
+            tasks: None,
             breakdown: None,
         },
         queued: queued(),
@@ -197,6 +198,39 @@ fn other_events() -> Vec<(AgentEvent, &'static str)> {
         (
             ended.into(),
             r#"{"type":"tool_execution_end","call_id":"c1","tool_name":"bash","content":[{"type":"text","text":"ok"}],"details":{"exit_code":0},"is_error":false,"display":"last_lines"}"#,
+        ),
+        (
+            TaskStart {
+                call_id: "c1".into(),
+                agent: "helper".into(),
+                session: "3f2a".into(),
+                model: "a/b".into(),
+                prefix: TaskPrefix::Shared,
+                task: "Look.".into(),
+            }
+            .into(),
+            r#"{"type":"task_start","call_id":"c1","agent":"helper","session":"3f2a","model":"a/b","prefix":"shared","task":"Look."}"#,
+        ),
+        (
+            TaskUpdate {
+                call_id: "c1".into(),
+                agent: "helper".into(),
+                activity: "read a.rs".into(),
+                used: TaskUsage::default(),
+            }
+            .into(),
+            r#"{"type":"task_update","call_id":"c1","agent":"helper","activity":"read a.rs","used":{"requests":0,"prompt_tokens":0,"cached_tokens":0,"output_tokens":0,"dollars":0.0}}"#,
+        ),
+        (
+            TaskEnd {
+                call_id: "c1".into(),
+                agent: "helper".into(),
+                session: "3f2a".into(),
+                stop: TaskStop::Budget { limit: TaskLimit::OutputTokens },
+                used: TaskUsage { requests: 2, ..TaskUsage::default() },
+            }
+            .into(),
+            r#"{"type":"task_end","call_id":"c1","agent":"helper","session":"3f2a","stop":{"reason":"budget","limit":"output_tokens"},"used":{"requests":2,"prompt_tokens":0,"cached_tokens":0,"output_tokens":0,"dollars":0.0}}"#,
         ),
         (
             ModelSelect { previous: "a/b".into(), model: "c/d".into() }.into(),

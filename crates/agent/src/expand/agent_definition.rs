@@ -21,8 +21,22 @@ const BUILTIN: [(&str, &str); 3] = [
 /// What other agents call tools that Hardpan has.
 const OTHER_NAMES: [(&str, &str); 3] = [("glob", "find"), ("webfetch", "fetch"), ("multiedit", "edit")];
 
+/// How much an agent may use when another one gives it a task. None for what the settings say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TaskBudget {
+    /// Requests to the model.
+    pub requests: Option<u32>,
+    /// Tokens that the model writes.
+    pub output_tokens: Option<u64>,
+    /// Dollars.
+    pub dollars: Option<f64>,
+    /// Minutes.
+    pub minutes: Option<f64>,
+}
+
 /// An agent by another name: the text of its system prompt, its tools and its model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
     /// The name it is chosen by: `--agent NAME`, `/agent NAME`.
     pub name: String,
@@ -34,6 +48,8 @@ pub struct AgentDefinition {
     pub tools: Option<Vec<String>>,
     /// The model that it works with, if that is another one than the person's.
     pub model: Option<String>,
+    /// How much it may use when another agent gives it a task.
+    pub budget: TaskBudget,
     /// Path of its file. None for a built-in one.
     pub path: Option<PathBuf>,
 }
@@ -46,6 +62,8 @@ struct AgentMatter {
     description: Option<String>,
     tools: Option<ToolNames>,
     model: Option<String>,
+    #[serde(flatten)]
+    budget: TaskBudget,
 }
 
 /// The tools of an agent: a list, or names with commas between them.
@@ -84,6 +102,7 @@ impl AgentDefinition {
             text: body.to_owned(),
             tools: names.map(|names| names.iter().map(|name| own_tool_name(name)).collect()),
             model: matter.model.filter(|model| model != "inherit" && !model.trim().is_empty()),
+            budget: matter.budget,
             path: path.map(Path::to_path_buf),
         })
     }

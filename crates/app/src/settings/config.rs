@@ -11,6 +11,11 @@ use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
 
+use crate::subagents::TaskLimits;
+
+/// The most levels of sub-agents.
+const MAX_DEPTH: u32 = 8;
+
 /// `config.toml`: the defaults that flags override.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -97,6 +102,10 @@ pub struct Config {
     pub screen: Option<ScreenKind>,
     /// The keys of the terminal face, by the names of actions in docs/keys.md.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// Whether the model may give tasks to sub-agents: `auto`, `on` or `off`. Default: `auto`.
+    pub subagents: Option<SubagentMode>,
+    /// How much a sub-agent may use, and how many there may be.
+    pub task: TaskConfig,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -204,6 +213,68 @@ pub enum ScreenKind {
     Lines,
     /// The page: printed text that stays, and a live area below it.
     Page,
+}
+
+/// Whether the model may give tasks to sub-agents, with a tool that every request declares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubagentMode {
+    /// Where you or the project have agents of your own.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// What the requests of sub-agents begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrefixSetting {
+    /// Whatever is cheaper.
+    #[default]
+    Auto,
+    /// A prompt of their own.
+    Own,
+    /// What the conversation has cached, where the model is the same.
+    Shared,
+}
+
+/// `[task]`: how much a sub-agent may use, and how many there may be.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskConfig {
+    /// What their requests begin with: `auto`, `own` or `shared`. Default: `auto`.
+    pub prefix: Option<PrefixSetting>,
+    /// Levels of sub-agents: 1 for those that start no others.
+    pub depth: Option<u32>,
+    /// Sub-agents at the same time.
+    pub parallel: Option<u32>,
+    /// Requests to the model.
+    pub requests: Option<u32>,
+    /// Tokens that the model writes.
+    pub output_tokens: Option<u64>,
+    /// Dollars.
+    pub dollars: Option<f64>,
+    /// Minutes.
+    pub minutes: Option<f64>,
+}
+
+impl TaskConfig {
+    /// These limits, with defaults for those that are not set.
+    pub fn limits(&self) -> TaskLimits {
+        let default = TaskLimits::default();
+        let at_least_0 = |set: Option<f64>, default: f64| set.map_or(default, |set| set.max(0.0));
+        TaskLimits {
+            depth: self.depth.unwrap_or(default.depth).min(MAX_DEPTH),
+            parallel: self.parallel.unwrap_or(default.parallel),
+            requests: self.requests.unwrap_or(default.requests),
+            output_tokens: self.output_tokens.unwrap_or(default.output_tokens),
+            dollars: at_least_0(self.dollars, default.dollars),
+            minutes: at_least_0(self.minutes, default.minutes),
+        }
+    }
 }
 
 /// Whether pages that a prompt names are fetched; each is stricter than the one before.
@@ -424,6 +495,16 @@ impl Config {
                 minutes: above.spine.minutes.or(below.spine.minutes),
                 dollars: above.spine.dollars.or(below.spine.dollars),
                 errors: above.spine.errors.or(below.spine.errors),
+            },
+            subagents: above.subagents.or(below.subagents),
+            task: TaskConfig {
+                prefix: above.task.prefix.or(below.task.prefix),
+                depth: above.task.depth.or(below.task.depth),
+                parallel: above.task.parallel.or(below.task.parallel),
+                requests: above.task.requests.or(below.task.requests),
+                output_tokens: above.task.output_tokens.or(below.task.output_tokens),
+                dollars: above.task.dollars.or(below.task.dollars),
+                minutes: above.task.minutes.or(below.task.minutes),
             },
             providers: below.providers.into_iter().chain(above.providers).collect(),
             retry: RetryConfig {

@@ -53,7 +53,9 @@ impl ApprovalQuestion {
         let is_cut =
             arguments.len() > MAX_ARGUMENTS || arguments.iter().any(|argument| argument.rows.len() > budget);
         let offered = if is_cut { Answers::WithView(rule) } else { Answers::Plain(rule) };
-        let head = format!("{} wants to run:", visible(&request.tool_name));
+        let agent = request.agent.as_ref();
+        let agent = agent.map_or_else(String::new, |agent| format!(" (sub-agent {})", visible(agent)));
+        let head = format!("{}{agent} wants to run:", visible(&request.tool_name));
         let render = |budget: usize| {
             let mut lines = vec![cut(&head, width)];
             let shown = if budget == usize::MAX { arguments.len() } else { MAX_ARGUMENTS };
@@ -245,7 +247,8 @@ mod tests {
         let subject =
             args["command"].as_str().map_or(CallSubject::Other, |line| CallSubject::Command(line.into()));
         let rule = ApprovalRule::for_call(tool, &subject, |_| None);
-        let request = ApprovalRequest { call_id: "1".into(), tool_name: tool.into(), args, subject };
+        let request =
+            ApprovalRequest { call_id: "1".into(), tool_name: tool.into(), args, subject, agent: None };
         ApprovalQuestion::new(&request, rule.as_ref(), SIZE)
     }
 

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_agent::events::{HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate};
+use hardpan_agent::events::{
+    HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate, TaskEnd, TaskStop,
+};
 use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs, Spending};
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, ToolCall};
@@ -14,7 +16,9 @@ use serde_json::Value;
 use super::screen;
 use crate::event_reader::EventReader;
 use crate::hud::{Hud, wrap::wrap};
-use crate::output::{self, OutputError, OutputFormat, cut, paid_or_simulated, safe, safe_lines, thousands};
+use crate::output::{
+    self, OutputError, OutputFormat, cut, dollars, paid_or_simulated, safe, safe_lines, thousands,
+};
 use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.
@@ -100,6 +104,10 @@ impl PrinterState {
             AgentEvent::ToolExecutionEnd(ended) if ended.is_error => {
                 print_note(&format!("  failed: {}", first_line(&joined_texts(&ended.content))));
             }
+            AgentEvent::TaskUpdate(update) => {
+                print_cut(&format!("  {}: {}", update.agent, update.activity));
+            }
+            AgentEvent::TaskEnd(end) => print_cut(&format!("  {}: {}", end.agent, task_end_line(&end))),
             AgentEvent::CacheVerdict(verdict) => print_note(&format!("hardpan: {}", verdict.sentence)),
             AgentEvent::Note(note) => print_note(&format!("hardpan: {}", note.text)),
             AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
@@ -212,6 +220,19 @@ fn print_command_output(output: &str) {
     let lines: Vec<String> = before.into_iter().chain(output.lines().skip(more).map(line)).collect();
     let lines = lines.join("\n");
     screen::print_dimmed_lines(&lines);
+}
+
+/// How a sub-agent ended, and what it cost.
+fn task_end_line(end: &TaskEnd) -> String {
+    let how = match &end.stop {
+        TaskStop::Done => "done",
+        TaskStop::Aborted => "aborted",
+        TaskStop::Budget { .. } => "stopped at its limit",
+        TaskStop::Failed { .. } => "failed",
+    };
+    let requests = end.used.requests;
+    let word = if requests == 1 { "request" } else { "requests" };
+    format!("{how}, {requests} {word}, {}", dollars(end.used.dollars))
 }
 
 /// The arguments that say what a call is about, the most telling first.
@@ -355,6 +376,7 @@ fn with_hud<T>(agent: &Agent, show: impl FnOnce(&Hud<'_>) -> T) -> Option<T> {
         last: usage.last_request,
         session: usage.session,
         requests: usage.requests,
+        tasks: usage.tasks,
         layout_figures: &agent.layout_figures(&breakdown),
     }))
 }

@@ -28,6 +28,7 @@ fn usage() -> UsageReport {
         last_request: Some(spending([1_155, 15_750, 3_150, 321], 0.0213)),
         session: spending([9_155, 45_750, 21_150, 2_321], 0.2134),
         requests: 7,
+        tasks: None,
         breakdown: None,
     }
 }

@@ -156,6 +156,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
         last: None,
         session: Spending::default(),
         requests: 0,
+        tasks: None,
         layout_figures: &[],
     }
 }
@@ -453,4 +454,20 @@ fn a_price_that_is_not_known_is_not_zero() {
     let text = hud.render(100);
     let row = text.lines().find(|line| line.starts_with("last request")).unwrap();
     assert!(row.ends_with(" -"), "{row}");
+}
+
+#[test]
+fn what_sub_agents_used_is_a_line_of_its_own() {
+    let breakdown = strata();
+    let tasks = Some(TaskUsage {
+        requests: 4,
+        prompt_tokens: 10_000,
+        cached_tokens: 9_000,
+        output_tokens: 132,
+        dollars: 0.0031,
+    });
+    let shown = Hud { tasks, ..warm_strata(&breakdown) };
+    let line = "of the session, sub-agents: 4 requests, 10,000 tokens (90.0% from the cache), 132 written, $0.003100";
+    assert!(shown.render(100).replace('\n', " ").contains(line), "{}", shown.render(100));
+    assert_eq!(shown.json()["tasks"]["requests"], 4);
 }

@@ -114,6 +114,7 @@ impl UserPrompter for PendingQuestions {
                 call_id: question.call_id.clone(),
                 tool_name: question.tool_name.clone(),
                 args: question.args.clone(),
+                agent: question.agent.clone(),
                 rule: rule.map(ToString::to_string),
             });
             answer.await.unwrap_or_else(|_| ApprovalVerdict::No(NOBODY.into()))

@@ -30,6 +30,9 @@ pub enum OutputMessage {
         tool_name: Arc<str>,
         /// The arguments of the tool call.
         args: Value,
+        /// The name of the sub-agent that makes the call, if one does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent: Option<Arc<str>>,
         /// The rule that `remember` would add, in the form of the settings; null if a yes can apply
         /// to this call only.
         rule: Option<String>,

@@ -16,6 +16,8 @@ const MAX_STRETCH: f64 = 1.25;
 
 /// The key that the whole conversation is charged to.
 const MESSAGES: &str = "messages";
+/// What the keys of sub-agents begin with.
+const TASK: &str = "task:";
 /// The key of a kind whose keys are summed up.
 const UNNAMED: &str = "all";
 
@@ -25,8 +27,8 @@ pub struct Account {
     /// The kind of thing that was paid for. `None`: not a part of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ItemKind>,
-    /// The item's key, `messages`, `tool:NAME` or `rule:NAME`; `answer` and `unaccounted` outside
-    /// the prompt; `all` where the keys of a kind are summed up.
+    /// The item's key, `messages`, `tool:NAME` or `rule:NAME`; `answer`, `unaccounted` and
+    /// `task:AGENT` outside the prompt; `all` where the keys of a kind are summed up.
     pub key: Arc<str>,
 }
 
@@ -65,6 +67,16 @@ impl Account {
     /// The account of the model's answers.
     pub fn answer() -> Self {
         Account { kind: None, key: "answer".into() }
+    }
+
+    /// The account of all requests of a sub-agent.
+    pub fn task(agent: &str) -> Self {
+        Account { kind: None, key: format!("{TASK}{agent}").into() }
+    }
+
+    /// The name of the sub-agent whose account it is.
+    pub fn task_agent(&self) -> Option<&str> {
+        self.kind.is_none().then(|| self.key.strip_prefix(TASK)).flatten()
     }
 
     /// The account of what the provider billed although we did not send it.

@@ -64,6 +64,8 @@ pub enum RequestPurpose {
     Commit,
     /// Keeping the cache warm during a pause.
     Ping,
+    /// Work of a sub-agent, which has a conversation of its own.
+    Task,
 }
 
 /// Whether the process that sends a request also sent the previous one.

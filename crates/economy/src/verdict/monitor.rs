@@ -39,13 +39,13 @@ impl CacheMonitor {
     ///
     /// Compactions and pings are compared with the conversation, but do not replace its last
     /// request, since their own ending is not meant to stay. Commit messages are prompts of their
-    /// own and are not compared.
+    /// own and are not compared, nor is the work of sub-agents.
     pub fn examine(&mut self, request: &CompletedRequest<'_>) -> Verdict {
         // Only what becomes the last one may take over from it.
         let last = self.last.as_mut().filter(|_| request.purpose == RequestPurpose::Turn);
         let now = Trace::from_request(request, last.map(|past| &mut past.trace));
         let verdict = match &self.last {
-            _ if request.purpose == RequestPurpose::Commit => {
+            _ if matches!(request.purpose, RequestPurpose::Commit | RequestPurpose::Task) => {
                 Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read)
             }
             None => Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read),
@@ -55,7 +55,7 @@ impl CacheMonitor {
             (RequestPurpose::Turn, last) => {
                 *last = Some(PreviousRequest::from_request(request, now, last.as_ref()));
             }
-            (RequestPurpose::Commit, _) | (_, None) => {}
+            (RequestPurpose::Commit | RequestPurpose::Task, _) | (_, None) => {}
             (RequestPurpose::Compaction | RequestPurpose::Ping, Some(past)) => {
                 let end = past.entries.last().map_or(0, |entry| entry.0);
                 if difference::find_first_difference(&request.rules(), &past.trace, &now, end).is_none() {
