@@ -190,9 +190,7 @@ impl WorkspaceContext {
         agent_text: Option<Text>,
     ) -> Result<Snapshot, ObserveError> {
         self.reader.refresh(request.reason);
-        let mut file = self.reader.read(request.now);
-        let system = self.lock_system().clone();
-        file.system = system.unwrap_or(file.system);
+        let mut file = self.reader.read(request.now, self.lock_system().clone());
         file.system.agent = agent_text;
         // In place of whatever prompt the conversation has.
         (file.system.prompt_type, file.system.custom) = Default::default();
@@ -204,7 +202,7 @@ impl WorkspaceContext {
         }
         file.images.clear();
         let mut times = self.pinned_context().times;
-        times.apply(&mut file, |tree| self.reader.list_changed_ms(tree));
+        times.apply(&mut file, None, |tree| self.reader.list_changed_ms(tree));
         Ok(file.into_snapshot(SOURCE_NAME)?)
     }
 
