@@ -187,6 +187,9 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("replay", args(&[&["replay", HOSTILE]])),
         ("rpc", args(&[&["rpc"]])),
         ("trust", args(&[&["trust", HOSTILE]])),
+        ("doctor", args(&[&["doctor"], &["doctor", "--json"], &["doctor", "--dir", HOSTILE]])),
+        ("completions", args(&[&["completions", "bash"], &["completions", HOSTILE]])),
+        ("man", args(&[&["man"]])),
         ("docs", args(&[&["docs", HOSTILE], &["docs"]])),
         (
             "",
