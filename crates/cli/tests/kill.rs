@@ -401,6 +401,39 @@ fn commands_end_with_the_agent_that_is_killed_at_any_moment() {
     assert!(messages >= kills, "the sessions were busy");
 }
 
+/// A console whose program starts others, in its session and in others, that would run for hours.
+fn console_script() -> String {
+    "
+turns:
+  - when: {has_tool_result: console}
+    repeat: always
+    pace: 4ms
+    text: That was it.
+  - when: {contains: Look around}
+    repeat: always
+    pace: 4ms
+    text: Let me start something that goes on.
+    tool_calls:
+      - {name: console, arguments: {action: start, text: 'setsid sleep 4000 & (setsid nohup sleep 4000 > /dev/null 2>&1 &); sleep 4000 & echo begun; sleep 4000'}}
+      - {name: bash, arguments: {command: 'sleep 0.3'}}
+default: {text: 'Fine, I go on.'}
+"
+    .to_owned()
+}
+
+#[test]
+fn consoles_end_with_the_agent_that_is_killed_at_any_moment() {
+    let kills = from_environment("HARDPAN_COMMAND_KILLS", 12) as usize;
+    let moment = |random: &mut SplitMix64| {
+        let pause = Duration::from_millis(random.below(400));
+        KillMoment::AfterEvent(10 + random.below(20) as usize, pause)
+    };
+    let flags = &["--yes", "--layout", "panels"];
+    let (counts, _, messages) = kill_sessions(kills, &console_script(), flags, moment);
+    println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
+    assert!(messages >= kills, "the sessions were busy");
+}
+
 /// Kills processes of sessions at chosen moments. Returns what they were about, how old lost text was
 /// at the worst, and how many messages were acknowledged.
 fn kill_sessions(

@@ -169,8 +169,8 @@ turns:
     tool_calls:
       - {name: task, arguments: {agent: helper, task: Find the first.}}
       - {name: task, arguments: {agent: helper, task: Find the second.}}
-  - {when: {contains: Find the first}, delay: 300ms, tool_calls: [{name: read, arguments: {path: notes.txt}}]}
-  - {when: {contains: Find the second}, delay: 300ms, text: The second is here.}
+  - {when: {contains: Find the first}, delay: 3s, tool_calls: [{name: read, arguments: {path: notes.txt}}]}
+  - {when: {contains: Find the second}, delay: 3s, text: The second is here.}
   - {when: {contains: the milk}, text: The first is here.}
   - {when: {has_tool_result: task}, text: Both are found.}
 ";
