@@ -1,4 +1,4 @@
-//! [`Subagents`]: agents that work on a task beside the conversation that gives it to them, through the
+//! `Subagents`: agents that work on a task beside the conversation that gives it to them, through the
 //! tool `task`.
 //!
 //! A sub-agent is an [`Agent`] with a conversation of its own. It has the tools, the model and the budget
