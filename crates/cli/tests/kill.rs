@@ -239,7 +239,8 @@ impl KilledSession {
             return;
         };
         self.check_file(&path, &seen, killed);
-        let output = hardpan(&self.sandbox, &["--continue", "-p", "Go on.", "--output", "json"]).output();
+        let go_on = [&["--continue", "-p", "Go on.", "--output", "json"], self.flags].concat();
+        let output = hardpan(&self.sandbox, &go_on).output();
         let output = output.expect("the binary can be run");
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "the session must go on: {words}");
