@@ -252,9 +252,6 @@ impl Session {
                 *self.mode.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = mode;
             }
             Effect::AppendHistory(line) => face_host::append_history(&self.app, &line),
-            // Not there yet: a request that failed cannot be hurried, a call not be changed, an image
-            // not be taken from the clipboard.
-            Effect::RetryNow | Effect::EditCall { .. } | Effect::PasteImage => {}
             // The face does these itself.
             Effect::Open(_)
             | Effect::OpenEditor(_)

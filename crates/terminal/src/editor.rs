@@ -3,6 +3,7 @@
 
 mod buffer; // EditBuffer: text, cursor, undo, cuts
 mod completion; // CompletionList, and the sources it is filled from
+mod edit_keys; // what the editing keys do to a text
 mod fuzzy; // FuzzyList: the best matches in many names
 mod history; // History: earlier prompts
 mod rows; // EditorRows: the text as rows of the screen
@@ -226,26 +227,8 @@ impl Editor {
         if !matches!(action, Action::Up | Action::Down) {
             self.goal_column = None;
         }
-        let buffer = &mut self.buffer;
         match action {
-            Action::Newline => buffer.insert_char('\n'),
-            Action::Left => buffer.move_left(),
             Action::Right => return self.move_right(),
-            Action::WordLeft => buffer.move_word_left(),
-            Action::WordRight => buffer.move_word_right(),
-            Action::LineStart => buffer.move_line_start(),
-            Action::LineEnd => buffer.move_line_end(),
-            Action::DeleteBack => buffer.delete_back(),
-            Action::DeleteForward | Action::DeleteOrLeave => buffer.delete_forward(),
-            Action::KillToEnd => buffer.kill_to_end(),
-            Action::KillToStart => buffer.kill_to_start(),
-            Action::KillWordBack => buffer.kill_word_back(),
-            Action::KillWordPartBack => buffer.kill_word_part_back(),
-            Action::KillWordForward => buffer.kill_word_forward(),
-            Action::Yank => buffer.yank(),
-            Action::YankOlder => buffer.yank_older(),
-            Action::Undo => buffer.undo(),
-            Action::ExpandPaste => buffer.expand_paste(),
             Action::LastWord => {
                 if let Some(word) = self.history.last_word() {
                     self.buffer.insert(word);
@@ -261,6 +244,7 @@ impl Editor {
                 self.list = None;
                 return EditOutcome::Done;
             }
+            action if self.buffer.apply(action) => {}
             _ => return self.apply_to_lists(action),
         }
         self.changed();

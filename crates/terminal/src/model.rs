@@ -67,8 +67,6 @@ pub enum Effect {
     Stop,
     /// Stop it without waiting for anything.
     Kill,
-    /// Send the failed request again now.
-    RetryNow,
     /// An answer to a question about a call.
     Answer {
         /// Number of the question.
@@ -83,19 +81,12 @@ pub enum Effect {
         /// The answer.
         answer: Option<String>,
     },
-    /// Change a call in the editor before it runs.
-    EditCall {
-        /// Number of the question.
-        id: u64,
-    },
     /// Another mode holds from the next call on.
     SetMode(Mode),
     /// Open a view.
     Open(ViewKind),
     /// Open the line in the external editor; [`Event::EditorClosed`] gives it back.
     OpenEditor(String),
-    /// Attach the image in the clipboard.
-    PasteImage,
     /// Give the terminal to the shell.
     Suspend,
     /// Draw everything again.
@@ -116,15 +107,9 @@ pub enum ViewKind {
     Model,
     Sessions,
     Tree,
-    Diff,
-    Layout,
     Help,
-    FullScreen,
-    LastTool,
     /// The whole of the call that is asked about.
     WholeCall,
-    /// The file that a call would change, side by side.
-    CallDiff,
 }
 
 /// What the agent does.

@@ -217,11 +217,11 @@ impl<'v> Walk<'v> {
         let mut entry = state.entry(&relative, EntryKind::Folder);
         match state.enter(relative, &mut entry, &mut visitor) {
             Ok(()) => Ok(Walk { state: Some(state), waiting: vec![Ok(entry)], visitor }),
-            Err(NotEntered::Unreadable(UnreadableReason::Missing)) if entry.path.is_file() => {
+            Err(FolderSkip::Unreadable(UnreadableReason::Missing)) if entry.path.is_file() => {
                 entry.kind = EntryKind::File;
                 Ok(Walk { state: None, waiting: vec![Ok(entry)], visitor: None })
             }
-            Err(NotEntered::Unreadable(reason)) => Err(reason),
+            Err(FolderSkip::Unreadable(reason)) => Err(reason),
             Err(reason) => {
                 let skipped = SkippedPath::new(&entry.path, reason.into_text());
                 Ok(Walk { state: None, waiting: vec![Err(skipped), Ok(entry)], visitor: None })
@@ -283,15 +283,15 @@ impl WalkState {
         folder: PathBuf,
         entry: &mut WalkEntry,
         visitor: &mut Option<FolderVisitor<'_>>,
-    ) -> Result<(), NotEntered> {
+    ) -> Result<(), FolderSkip> {
         let WalkGround { guard, root, .. } = &*self.ground;
         let opened = root.open_real_subfolder(&folder)?;
         let device = opened.metadata().map_err(UnreadableReason::from)?.dev();
         if *self.device.get_or_insert(device) != device {
-            return Err(NotEntered::MountPoint);
+            return Err(FolderSkip::MountPoint);
         }
         if self.levels.is_empty() && is_kernel_view(&opened) {
-            return Err(NotEntered::KernelView);
+            return Err(FolderSkip::KernelView);
         }
         if let Some(visit) = visitor {
             visit(&entry.path, &opened);
@@ -308,7 +308,7 @@ impl WalkState {
 }
 
 /// Why the names in a folder are not walked.
-enum NotEntered {
+enum FolderSkip {
     Unreadable(UnreadableReason),
     /// Another file system begins there.
     MountPoint,
@@ -316,19 +316,19 @@ enum NotEntered {
     KernelView,
 }
 
-impl From<UnreadableReason> for NotEntered {
+impl From<UnreadableReason> for FolderSkip {
     fn from(reason: UnreadableReason) -> Self {
-        NotEntered::Unreadable(reason)
+        FolderSkip::Unreadable(reason)
     }
 }
 
-impl NotEntered {
+impl FolderSkip {
     /// The reason as a phrase for the user.
     fn into_text(self) -> String {
         match self {
-            NotEntered::Unreadable(reason) => io::Error::from(reason).to_string(),
-            NotEntered::MountPoint => "another file system is mounted here".into(),
-            NotEntered::KernelView => "a view of the system's state, not files".into(),
+            FolderSkip::Unreadable(reason) => io::Error::from(reason).to_string(),
+            FolderSkip::MountPoint => "another file system is mounted here".into(),
+            FolderSkip::KernelView => "a view of the system's state, not files".into(),
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn approval_prompt(
         Some(rule) => RuleOffer::Offered(rule_words(rule, &request.subject)),
     };
     let model_says = request.args["description"].as_str().map(str::to_owned);
-    ApprovalPrompt { id, kind, model_says, preview, rule, can_edit: false, can_diff: false }
+    ApprovalPrompt { id, kind, model_says, preview, rule }
 }
 
 /// What a rule covers.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_app::{ConversationApp, IndexProgress, Notice, NoticeSink};
+use hardpan_terminal::blocks::ContextView;
 use hardpan_terminal::editor::{Submission, SubmissionKind};
 use hardpan_terminal::model::{AgentUpdate, Effect, Model, ViewKind};
 use hardpan_terminal::runner::FaceHost;
@@ -20,8 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::FaceSender;
 use crate::command_setup::StderrNotices;
-use crate::output::safe_lines;
-use crate::views;
+use crate::context_layers;
 
 /// Passes effects on to the session, and shows what is known at once.
 pub struct PageHost {
@@ -50,25 +50,22 @@ impl FaceHost for PageHost {
     fn view_lines(&mut self, view: ViewKind, model: &Model) -> Option<Vec<Line<'static>>> {
         match view {
             ViewKind::Help => return Some(help_lines(model)),
-            ViewKind::WholeCall | ViewKind::CallDiff => {
+            ViewKind::WholeCall => {
                 return model.approvals.front().map(|prompt| prompt.preview.clone());
             }
-            ViewKind::Context => {
-                let breakdown = self.app.agent.breakdown();
-                match breakdown {
-                    Some(breakdown) => {
-                        let text = views::context(&breakdown, &self.app.agent.target().provider);
-                        return Some(
-                            safe_lines(&text).lines().map(|line| Line::from(line.to_owned())).collect(),
-                        );
-                    }
-                    None => self.run_command("/context"),
+            ViewKind::Context => match self.app.agent.breakdown() {
+                Some(breakdown) => {
+                    let columns = usize::from(model.size.columns);
+                    let view = context_layers::conversation_view(&self.app.agent, &breakdown);
+                    // Nothing can be chosen yet.
+                    let view = ContextView { chosen: usize::MAX, ..view }.lines(columns, &model.theme);
+                    return Some(view.head.into_iter().chain(view.rows).chain(view.foot).collect());
                 }
-            }
+                None => self.run_command("/context"),
+            },
             ViewKind::Model => self.run_command("/model"),
             ViewKind::Sessions => self.run_command("/resume"),
             ViewKind::Tree => self.run_command("/tree"),
-            ViewKind::Layout | ViewKind::Diff | ViewKind::FullScreen | ViewKind::LastTool => {}
         }
         None
     }

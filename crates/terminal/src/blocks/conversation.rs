@@ -72,13 +72,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The retry in a line: `529 overloaded · again in 3 s · 2 of 10 · r now`.
+    /// The retry in a line: `529 overloaded · again in 3 s · 2 of 10`.
     pub fn line(&self, columns: usize, theme: &Theme) -> Line<'static> {
         let mut parts = Parts::new(theme);
         parts.push(escape(&self.reason).into_owned(), Role::Care);
         parts.push(format!("again in {}", super::format::age(self.wait)), Role::Text);
         parts.push(format!("{} of {}", self.attempt.0, self.attempt.1), Role::Text);
-        parts.push("r now", Role::Quiet);
         truncate_line(parts.line(""), columns, theme.glyphs.ellipsis)
     }
 }
@@ -286,7 +285,7 @@ mod tests {
           matcher first. I should look at the
           matcher first.
           thought 0:12 · 1.1k
-        529 overloaded · again in 3 s · 2 of 10 · r now
+        529 overloaded · again in 3 s · 2 of 10
           1 after this tool   also check the do…
           2 at the end        then write the co…
         ");

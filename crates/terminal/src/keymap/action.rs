@@ -7,8 +7,6 @@ pub enum KeyLayer {
     Editor,
     /// The input line, while it is empty.
     EmptyLine,
-    /// The input line, while it is empty and a request waits to be sent again.
-    Retry,
     /// A list of completions is open.
     List,
     /// The history is searched.
@@ -25,10 +23,9 @@ pub enum KeyLayer {
 
 impl KeyLayer {
     /// Every layer, as the document lists them.
-    pub const ALL: [KeyLayer; 9] = [
+    pub const ALL: [KeyLayer; 8] = [
         KeyLayer::Editor,
         KeyLayer::EmptyLine,
-        KeyLayer::Retry,
         KeyLayer::List,
         KeyLayer::Search,
         KeyLayer::Approval,
@@ -42,7 +39,6 @@ impl KeyLayer {
         match self {
             KeyLayer::Editor => "In the input line",
             KeyLayer::EmptyLine => "While the input line is empty",
-            KeyLayer::Retry => "While a failed request waits, and the input line is empty",
             KeyLayer::List => "While a list of completions is open",
             KeyLayer::Search => "While the history is searched",
             KeyLayer::Approval => "When a call asks for approval",
@@ -178,24 +174,16 @@ actions! {
         Stash "stash" ["ctrl-s"] (Edit "stash") "puts the line away; on an empty line, brings it back";
         ExternalEditor "external-editor" ["ctrl-g", "ctrl-x ctrl-e"] (Edit "editor") "opens the line in your editor ($VISUAL, $EDITOR)";
         ExpandPaste "expand-paste" ["alt-v"] "shows the text of the paste before the cursor";
-        PasteImage "paste-image" ["ctrl-v"] (Edit "image") "attaches the image in the clipboard";
         Suspend "suspend" ["ctrl-z"] "gives the terminal back to the shell; `fg` returns";
         Redraw "redraw" ["ctrl-l"] "draws the live area again; clears nothing";
-        FullScreen "full-screen" ["ctrl-t"] (Look "full screen") "shows the conversation in the full screen, and back";
-        LastTool "last-tool" ["ctrl-o"] (Look "last tool") "the same, at the last tool call";
         ViewContext "context" ["f2", "ctrl-x c"] (Look "context") "shows the context";
         ViewModel "model" ["ctrl-x m"] "chooses model and effort";
         ViewSessions "sessions" ["ctrl-x s"] "chooses a session";
         ViewTree "tree" ["ctrl-x t"] "shows the tree of the conversation";
-        ViewDiff "diff" ["ctrl-x d"] "shows what changed in the files";
-        ViewLayout "layout" ["ctrl-x l"] "chooses the layout";
         ViewHelp "help" ["f1"] "shows the keys";
     }
     EmptyLine {
         EmptyHelp "help-empty" ["?"] "shows the keys";
-    }
-    Retry {
-        RetryNow "retry-now" ["r"] "sends the request again now";
     }
     List {
         AcceptCompletion "accept" ["tab"] "takes the marked completion";
@@ -215,8 +203,6 @@ actions! {
         ApproveSession "yes-session" ["s", "2"] (Ask "session") "yes, and calls of the rule shown, until you leave";
         ApproveAlways "yes-always" ["a", "3"] (Ask "always") "the same, always in this repository";
         Refuse "no" ["n", "4"] (Ask "no, why") "no, and say why";
-        EditCall "edit-call" ["e"] (Ask "edit") "change the call first";
-        ShowDiff "show-diff" ["d"] (Ask "diff") "the whole file, side by side";
         ShowWhole "show-whole" ["v"] "all of it, from line 1";
         RefuseAndStop "no-and-stop" ["esc", "ctrl-c"] "no, and stop the run";
         LeaveApproval "back-to-line" ["tab"] (Ask "focus") "back to the input line; the question waits";
@@ -245,8 +231,7 @@ actions! {
         ViewSearch "view-search" ["/"] "searches";
         ViewSearchNext "view-search-next" ["n"] "to the next match";
         ViewSearchPrevious "view-search-previous" ["N"] "to the match before";
-        ViewOpen "view-open" ["enter"] "opens the marked row";
-        ViewMark "view-mark" ["space"] "marks or folds the row";
+        ViewMark "view-space" ["space"] "one screen down";
         ViewBack "view-back" ["q", "esc", "ctrl-c"] "back";
     }
 }

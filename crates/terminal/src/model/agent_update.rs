@@ -135,10 +135,6 @@ pub struct ApprovalPrompt {
     pub preview: Vec<Line<'static>>,
     /// What `s` and `a` would allow.
     pub rule: RuleOffer,
-    /// Whether the call can be changed in the editor.
-    pub can_edit: bool,
-    /// Whether there is a whole file to show side by side.
-    pub can_diff: bool,
 }
 
 /// What a call would do.

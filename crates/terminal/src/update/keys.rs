@@ -10,13 +10,11 @@ use crate::model::{
 };
 
 /// The answers to an approval, in the order in which ↑ and ↓ mark them.
-pub const CHOICES: [Action; 8] = [
+pub const CHOICES: [Action; 6] = [
     Action::ApproveOnce,
     Action::ApproveSession,
     Action::ApproveAlways,
     Action::Refuse,
-    Action::EditCall,
-    Action::ShowDiff,
     Action::ShowWhole,
     Action::RefuseAndStop,
 ];
@@ -25,8 +23,6 @@ pub const CHOICES: [Action; 8] = [
 pub fn is_offered(prompt: &ApprovalPrompt, choice: Action) -> bool {
     match choice {
         Action::ApproveSession | Action::ApproveAlways => matches!(prompt.rule, RuleOffer::Offered(_)),
-        Action::EditCall => prompt.can_edit,
-        Action::ShowDiff => prompt.can_diff,
         _ => true,
     }
 }
@@ -74,9 +70,6 @@ impl Model {
         }
         let mut layers = Vec::new();
         if self.editor.is_empty() {
-            if state == FaceState::Retry {
-                layers.push(KeyLayer::Retry);
-            }
             layers.push(KeyLayer::EmptyLine);
         }
         if self.editor.list().is_some() {
@@ -147,18 +140,12 @@ impl Model {
             Action::NextMode => self.change_mode(effects),
             Action::Up if self.editor.is_empty() && !self.queue.is_empty() => effects.push(Effect::TakeBack),
             Action::ExternalEditor => effects.push(Effect::OpenEditor(self.editor.buffer().expanded())),
-            Action::PasteImage => effects.push(Effect::PasteImage),
             Action::Suspend => effects.push(Effect::Suspend),
             Action::Redraw => effects.push(Effect::Redraw),
-            Action::RetryNow => effects.push(Effect::RetryNow),
-            Action::FullScreen => effects.push(Effect::Open(ViewKind::FullScreen)),
-            Action::LastTool => effects.push(Effect::Open(ViewKind::LastTool)),
             Action::ViewContext => effects.push(Effect::Open(ViewKind::Context)),
             Action::ViewModel => effects.push(Effect::Open(ViewKind::Model)),
             Action::ViewSessions => effects.push(Effect::Open(ViewKind::Sessions)),
             Action::ViewTree => effects.push(Effect::Open(ViewKind::Tree)),
-            Action::ViewDiff => effects.push(Effect::Open(ViewKind::Diff)),
-            Action::ViewLayout => effects.push(Effect::Open(ViewKind::Layout)),
             Action::ViewHelp | Action::EmptyHelp => effects.push(Effect::Open(ViewKind::Help)),
             action => {
                 self.return_to_line();
@@ -275,7 +262,6 @@ impl Model {
 
     fn act_on_approval(&mut self, action: Action, effects: &mut Vec<Effect>) {
         let Some(prompt) = self.approvals.front() else { return };
-        let id = prompt.id;
         match action {
             Action::NextChoice => return self.mark_choice(1),
             Action::PreviousChoice => return self.mark_choice(-1),
@@ -300,8 +286,6 @@ impl Model {
             Action::ApproveSession => self.answer(ApprovalAnswer::Session, effects),
             Action::ApproveAlways => self.answer(ApprovalAnswer::Always, effects),
             Action::Refuse => self.approval_focus = ApprovalFocus::Reason { reason: Default::default() },
-            Action::EditCall => effects.push(Effect::EditCall { id }),
-            Action::ShowDiff => effects.push(Effect::Open(ViewKind::CallDiff)),
             Action::ShowWhole => effects.push(Effect::Open(ViewKind::WholeCall)),
             Action::RefuseAndStop => {
                 self.answer(ApprovalAnswer::NoAndStop, effects);
@@ -332,7 +316,7 @@ impl Model {
                 self.answer(ApprovalAnswer::No(reason), effects);
             }
             Action::CancelReason => self.activate_approval(),
-            action => self.edit_reason(|reason| edit_buffer(reason, action)),
+            action => self.edit_reason(|reason| _ = reason.apply(action)),
         }
     }
 
@@ -366,7 +350,7 @@ impl Model {
                 self.close_question(answer, id, effects);
             }
             Action::RefuseAnswer => self.close_question(None, id, effects),
-            action => edit_buffer(answer, action),
+            action => _ = answer.apply(action),
         }
     }
 
@@ -386,27 +370,4 @@ fn moved(marked: Option<usize>, step: isize, count: usize) -> Option<usize> {
         None => count - 1,
     };
     usize::try_from(start.rem_euclid(count)).ok()
-}
-
-/// The editing keys, in a line that has no history.
-fn edit_buffer(buffer: &mut crate::editor::EditBuffer, action: Action) {
-    match action {
-        Action::Newline => buffer.insert_char('\n'),
-        Action::Left => buffer.move_left(),
-        Action::Right => drop(buffer.move_right()),
-        Action::WordLeft => buffer.move_word_left(),
-        Action::WordRight => buffer.move_word_right(),
-        Action::LineStart => buffer.move_line_start(),
-        Action::LineEnd => buffer.move_line_end(),
-        Action::DeleteBack => buffer.delete_back(),
-        Action::DeleteForward | Action::DeleteOrLeave => buffer.delete_forward(),
-        Action::KillToEnd => buffer.kill_to_end(),
-        Action::KillToStart => buffer.kill_to_start(),
-        Action::KillWordBack => buffer.kill_word_back(),
-        Action::KillWordPartBack => buffer.kill_word_part_back(),
-        Action::KillWordForward => buffer.kill_word_forward(),
-        Action::Yank => buffer.yank(),
-        Action::Undo => buffer.undo(),
-        _ => {}
-    }
 }

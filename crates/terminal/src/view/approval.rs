@@ -130,17 +130,9 @@ fn left_choices(model: &Model, prompt: &ApprovalPrompt) -> Vec<Choice> {
 }
 
 /// The answers that say no or look closer.
-fn right_choices(model: &Model, prompt: &ApprovalPrompt) -> Vec<Choice> {
-    let edit = match prompt.kind {
-        CallKind::Edit => "change it in the editor, then apply",
-        _ => "edit the command first",
-    };
-    let all = [
-        (Action::Refuse, "no, and say why", "no, why"),
-        (Action::EditCall, edit, "edit"),
-        (Action::ShowDiff, "whole file, side by side", "diff"),
-        (Action::RefuseAndStop, "no, and stop", "stop"),
-    ];
+fn right_choices(model: &Model) -> Vec<Choice> {
+    let all =
+        [(Action::Refuse, "no, and say why", "no, why"), (Action::RefuseAndStop, "no, and stop", "stop")];
     let offered = model.offered_choices();
     let shown = all.into_iter().filter(|(action, ..)| offered.contains(action));
     shown.map(|(action, words, short)| choice(model, action, words, short)).collect()
@@ -172,7 +164,7 @@ fn choices_in_columns(model: &Model, prompt: &ApprovalPrompt) -> Vec<Line<'stati
             left.push(spans);
         }
     }
-    let right = right_choices(model, prompt);
+    let right = right_choices(model);
     let rows = left.len().max(right.len());
     let mut lines = Vec::new();
     for row in 0..rows {
@@ -193,7 +185,7 @@ fn choices_in_columns(model: &Model, prompt: &ApprovalPrompt) -> Vec<Line<'stati
 fn choices_in_rows(model: &Model, prompt: &ApprovalPrompt, columns: usize) -> Vec<Line<'static>> {
     let marked = marked_action(model);
     let mut lines = Vec::new();
-    for group in [left_choices(model, prompt), right_choices(model, prompt)] {
+    for group in [left_choices(model, prompt), right_choices(model)] {
         let mut line: Vec<Span<'static>> = Vec::new();
         let mut used = 0;
         for choice in group.into_iter().filter(|choice| choice.action.is_some()) {

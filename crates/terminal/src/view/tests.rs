@@ -145,8 +145,6 @@ fn edit_approval(face: &TestFace) -> ApprovalPrompt {
         model_says: Some("cap the gap penalty".into()),
         preview,
         rule: RuleOffer::Offered("edits in packages/tui/**".into()),
-        can_edit: true,
-        can_diff: true,
     }
 }
 
@@ -194,7 +192,6 @@ fn approval_of_a_dangerous_command() {
             model_says: Some("Run the checks".into()),
             preview,
             rule: RuleOffer::NotOffered("rm -rf, --force".into()),
-            can_diff: false,
             ..edit_approval(face)
         };
         ask(face, prompt);
@@ -213,7 +210,6 @@ fn approval_of_a_command_longer_than_the_screen() {
             kind: CallKind::Command { lines: 26 },
             preview,
             rule: RuleOffer::Offered("this exact text".into()),
-            can_diff: false,
             ..edit_approval(face)
         };
         ask(face, prompt);

@@ -339,14 +339,50 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (root, cache) = (folder.path().join("project"), folder.path().join("cache"));
         fs::create_dir(&root).unwrap();
-        for n in 0..50 {
-            fs::write(root.join(format!("f{n:02}.py")), format!("def f{n:02}(): ...")).unwrap();
+        let files: Vec<String> = (0..2000).map(|n| format!("f{n:04}.py")).collect();
+        let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        for name in &files {
+            let path = root.join(name);
+            fs::write(&path, format!("def {}(): ...", name.trim_end_matches(".py"))).unwrap();
+            // What changed a moment ago is always read again.
+            fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         }
         let index = LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache));
-        index.stop(Duration::from_secs(1));
-        assert_eq!(index.with_current(&mut |_, _| (), names), Vec::<String>::new());
-        let next = LiveIndex::new(FileGuard::for_folder(&root), &root, Some(&cache));
-        assert_eq!(next.with_current(&mut |_, _| (), names).len(), 50);
+        let mut stop = |done: usize, _: usize| {
+            if done > 0 {
+                index.stop(Duration::ZERO);
+            }
+        };
+        let kept = index.with_current(&mut stop, names).len();
+        assert!(0 < kept && kept < files.len(), "{kept}");
+        let guard = FileGuard::for_folder(&root);
+        let next = crate::index_codebase(&guard, &root, &files, Some(&cache), &mut |_| ());
+        assert_eq!((names(&next.index).len(), next.parsed_files), (files.len(), files.len() - kept));
+    }
+
+    #[test]
+    fn a_small_index_is_waited_for_and_a_large_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.py"), "def one(): ...").unwrap();
+        let index = LiveIndex::new(FileGuard::for_folder(folder.path()), folder.path(), None);
+        index.with_current(&mut |_, _| (), |_| ());
+        let (begun, has_begun) = mpsc::channel();
+        let (finish, may_finish) = mpsc::channel::<()>();
+        let other = index.clone();
+        let user = std::thread::spawn(move || {
+            other.with_current(&mut |_, _| (), |_| {
+                begun.send(()).unwrap();
+                may_finish.recv().unwrap();
+            });
+        });
+        has_begun.recv().unwrap();
+        let wait = |small: usize| IndexWait { limit: Duration::from_millis(1), small };
+        let refused = index.with_current_within(wait(0), &mut |_, _| (), names);
+        assert_eq!(refused.map_err(|not_ready| not_ready.total), Err(Some(1)));
+        // The one who waits is asked for progress, and lets the other one end.
+        let mut asked = |_, _| _ = finish.send(());
+        assert_eq!(index.with_current_within(wait(1), &mut asked, names), Ok(vec!["one".into()]));
+        user.join().unwrap();
     }
 
     #[test]

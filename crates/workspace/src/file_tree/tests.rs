@@ -4,7 +4,6 @@ use std::process::Command;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::walk::{WalkEntry, walk};
 
 /// A folder with these files; a name that ends in `/` is a folder, and `.git/` makes it a repository.
 fn folder_of(files: &[(&str, &str)]) -> TempDir {
@@ -208,17 +207,37 @@ fn a_folder_that_is_no_project_is_listed_in_part() {
     assert_eq!(tree.files.len(), 10_051);
 }
 
+/// The folders in /dev in which another file system is mounted: /dev/pts and /dev/shm, usually.
+#[cfg(target_os = "linux")]
+fn mount_points_in_dev() -> Vec<std::path::PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let device = fs::metadata("/dev").unwrap().dev();
+    let folders = fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap());
+    let folders = folders.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path());
+    folders.filter(|path| fs::metadata(path).is_ok_and(|found| found.dev() != device)).collect()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_mounted_below_is_not_entered() {
-    // /proc is a mount point of every Linux system; so is what it holds.
-    let entries: Vec<WalkEntry> = walk(&FileGuard::for_folder(Path::new("/")), Path::new("/"))
-        .take(20_000)
-        .filter_map(Result::ok)
-        .take_while(|entry| !entry.path.starts_with("/root"))
-        .collect();
-    assert!(!entries.iter().any(|entry| entry.path.starts_with("/proc/self")));
-    let tree = list_all(Path::new("/proc"), TREE_LIMIT);
-    assert_eq!(tree.files, Vec::<String>::new());
-    assert_eq!(tree.skipped, [skipped(".", "a view of the system's state, not files")]);
+    let dev = Path::new("/dev");
+    let mounted = mount_points_in_dev();
+    assert!(!mounted.is_empty(), "a Linux system mounts something below /dev");
+    let tree = list_all(dev, TREE_LIMIT);
+    for path in mounted {
+        let name = path.strip_prefix(dev).unwrap().to_str().unwrap();
+        assert!(tree.skipped.contains(&skipped(name, "another file system is mounted here")), "{name}");
+        let below = format!("{name}/");
+        assert!(!tree.files.iter().any(|file| file.starts_with(&below)), "{name}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_kernel_makes_up_is_not_listed() {
+    for folder in ["/proc", "/sys"] {
+        let tree = list_all(Path::new(folder), TREE_LIMIT);
+        assert_eq!(tree.files, Vec::<String>::new());
+        assert_eq!(tree.skipped, [skipped(".", "a view of the system's state, not files")]);
+    }
 }
