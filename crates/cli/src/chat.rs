@@ -24,7 +24,8 @@ use anyhow::{Context, Result};
 
 use crate::args::ChatArgs;
 use crate::output::OutputFormat;
-use hardpan_app::settings::ScreenKind;
+use hardpan_app::DiscardNotices;
+use hardpan_app::settings::{ScreenKind, Settings, UserFolders};
 use signals::Interrupt;
 
 pub use repl::open_or_ask;
@@ -59,11 +60,10 @@ impl ExitError {
 }
 
 /// Starts the conversation that the flags ask for. Without a terminal, standard input is the
-/// prompt.
+/// prompt; with `--plain`, its lines are what a person would type.
 pub fn chat(flags: &ChatArgs) -> Result<()> {
-    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let input = match flags.print.as_deref() {
-        None if terminal => None,
+        None if flags.plain || io::stdin().is_terminal() => None,
         flag => match prompt_input::read_prompt_input(flag)? {
             None => return crate::run::welcome(),
             input => input,
@@ -78,8 +78,8 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let result = runtime.block_on(async {
         match input {
             Some(input) => one_shot::answer(flags, input).await,
-            None if is_page_wanted(flags) => crate::page_chat::converse(flags).await,
-            None => repl::converse(flags).await,
+            None if is_plain(flags) => repl::converse(flags).await,
+            None => crate::page_chat::converse(flags).await,
         }
     });
     // A tool or a handler that hangs on its own thread must not keep the process alive.
@@ -87,12 +87,19 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     result
 }
 
-/// Whether the settings ask for the terminal face, and this terminal can show it.
-fn is_page_wanted(flags: &ChatArgs) -> bool {
-    let dir = flags.conversation.target_args.dir.as_deref();
-    let is_asked_for = || {
-        let settings = crate::command_setup::load_settings(dir).ok();
-        settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Page))
+/// Whether the session is one of plain lines: asked for, or all that there can be.
+fn is_plain(flags: &ChatArgs) -> bool {
+    let is_set = std::env::var_os("HARDPAN_PLAIN").is_some_and(|value| !value.is_empty() && value != "0");
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !screen::is_dumb();
+    let is_configured = || {
+        let dir = flags.conversation.target_args.dir.as_deref();
+        // What is wrong with the settings is said when the conversation opens.
+        let folder = crate::command_setup::working_folder(dir).ok();
+        let root = folder.map(|folder| hardpan_workspace::find_project_root(&folder));
+        let load =
+            |root: std::path::PathBuf| Settings::load(&root, UserFolders::from_env(), &DiscardNotices).ok();
+        let settings = root.and_then(load);
+        settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Plain))
     };
-    flags.output == OutputFormat::Text && !screen::is_dumb() && is_asked_for()
+    flags.plain || is_set || !is_terminal || flags.output != OutputFormat::Text || is_configured()
 }

@@ -1,4 +1,4 @@
-//! The interactive session with the terminal face (`screen = "page"`): [`converse`] connects the
+//! The interactive session with the terminal face: [`converse`] connects the
 //! agent with `hardpan_terminal`, which owns the terminal on a thread of its own.
 
 mod agent_updates; // EventMapper: from the agent's events to what the face shows
@@ -7,28 +7,22 @@ mod command_warnings; // what in a command is dangerous, in words
 mod diff_lines; // a stored diff as lines
 mod face_host; // PageHost: what the face asks of the program around it
 mod page_prompter; // PagePrompter: asks in the face, as its mode says
+mod session; // Session: does with the agent what the person asks for
 mod status; // the status line and the end of a run, in figures
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, ShellVisibility};
-use hardpan_app::mentions::PromptSource;
-use hardpan_app::{Attachments, ConversationApp, FaceHooks};
-use hardpan_prompt::MessageBody;
-use hardpan_terminal::blocks::Subject;
+use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
+use hardpan_app::{ConversationApp, FaceHooks};
 use hardpan_terminal::editor::{
-    CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, Submission, SubmissionKind,
-    short_count,
+    CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
 };
 use hardpan_terminal::keymap::Keymap;
-use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model, ToolEnd};
+use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model};
 use hardpan_terminal::runner::{self, Clock, FaceMessage};
 use hardpan_terminal::screen::{Rewrap, ScreenSize};
 use hardpan_terminal::theme::Theme;
@@ -43,24 +37,13 @@ use crate::trust;
 use agent_updates::EventMapper;
 use face_host::{PageHost, PageNotices, history_file};
 use page_prompter::{PagePrompter, PendingQuestions};
-
-/// The id of the person's own command, among those of the model's calls.
-const SHELL_CALL: &str = "own-command";
+use session::{AfterRun, Session};
 
 /// Files that `@` completes at most.
 const MAX_FILES: usize = 200_000;
 
 /// How often the status line is computed while nothing happens: it counts the minutes of the cache.
 const STATUS_TIME: Duration = Duration::from_secs(20);
-
-type Pending = FuturesUnordered<BoxFuture<'static, PendingOutcome>>;
-
-/// What became of an input.
-enum PendingOutcome {
-    Input(Result<InputOutcome, AgentError>),
-    /// The output of the person's own command, and its exit code.
-    Shell(Result<(String, Option<i32>), AgentError>),
-}
 
 /// Sends what happens to the face.
 #[derive(Clone)]
@@ -92,7 +75,16 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let app = Arc::new(crate::chat::open_or_ask(options, &hooks)?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
-    let mut mapper = EventMapper::new(app.clone(), theme, shown_calls);
+    let after_run = if flags.hud { AfterRun::ShowHud } else { AfterRun::Rest };
+    let mut session = Session::new(app.clone(), face.clone(), questions, mode, after_run);
+    let mut mapper = EventMapper::new(
+        app.clone(),
+        theme,
+        shown_calls,
+        session.printed.clone(),
+        session.was_stopped.clone(),
+    );
+    tell_of_compactions(&app, &face);
     let events = face.clone();
     let reader = EventReader::start(&agent, move |event| {
         mapper.map(event).into_iter().for_each(|event| events.event(event));
@@ -116,16 +108,9 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         .spawn(move || runner::run(model, clock, rewrap, sender, &messages, &mut host))
         .context("cannot start the terminal's thread")?;
 
-    let mut session = Session {
-        app: app.clone(),
-        face: face.clone(),
-        pending: FuturesUnordered::new(),
-        questions,
-        mode,
-        was_stopped: Arc::default(),
-    };
     let mut interrupt = None;
     while !quit_requested.load(Ordering::Relaxed) {
+        let is_idle = !session.has_pending();
         tokio::select! {
             effect = effects.recv() => match effect {
                 Some(Effect::Leave) | None => break,
@@ -136,10 +121,11 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                 reader.catch_up().await;
                 session.questions.ask(question, &face);
             }
-            Some(outcome) = session.pending.next() => {
+            Some(outcome) = session.next_outcome() => {
                 reader.catch_up().await;
                 session.report(outcome).await;
             }
+            () = session::wait_for_ping(&app), if is_idle => session.keep_warm().await,
             () = tokio::time::sleep(STATUS_TIME) => {}
             signal = signals.next() => {
                 interrupt = Some(signal);
@@ -149,10 +135,10 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         face.event(Event::Status(status::status_line(&app)));
     }
     let was_left_early = interrupt.is_some();
-    session.stop();
-    while session.pending.next().await.is_some() {}
+    session.finish().await;
     app.save_state().await;
     agent.shutdown().await?;
+    app.stop_background_work().await;
     reader.finish().await;
     notices.stop();
     let _ = face.0.send(FaceMessage::Quit);
@@ -168,6 +154,17 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         ));
     }
     interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))
+}
+
+/// Tells the face when a conversation is being compacted, and how much of it.
+fn tell_of_compactions(app: &ConversationApp, face: &FaceSender) {
+    let face = face.clone();
+    app.agent.events().subscribe::<SessionBeforeCompact, _>("terminal", move |event, _| {
+        let messages = commands::pluralize(event.messages, "message");
+        let tokens = short_count(usize::try_from(event.tokens_before).unwrap_or(usize::MAX));
+        face.agent(AgentUpdate::Compacting { text: format!("{messages} of {tokens} tokens") });
+        std::future::ready(Ok(BeforeCompactReply::Continue))
+    });
 }
 
 #[expect(clippy::disallowed_methods, reason = "the edge: from here on, time is an argument")]
@@ -222,146 +219,4 @@ fn greeting(app: &ConversationApp) -> Vec<Line<'static>> {
         text.push_str(&format!("\n{last}\n"));
     }
     safe_lines(&text).lines().map(|line| Line::from(line.to_owned())).collect()
-}
-
-/// What the session does with what the face asks for.
-struct Session {
-    app: Arc<ConversationApp>,
-    face: FaceSender,
-    pending: Pending,
-    questions: PendingQuestions,
-    mode: page_prompter::SharedMode,
-    was_stopped: Arc<AtomicBool>,
-}
-
-impl Session {
-    async fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Send(submission) => self.send(&submission, Delivery::Steer),
-            Effect::Steer(submission) => self.send(&submission, Delivery::Steer),
-            Effect::QueueForEnd(submission) => self.send(&submission, Delivery::FollowUp),
-            Effect::TakeBack => self.take_back().await,
-            Effect::Stop | Effect::Kill => self.stop(),
-            Effect::Answer { id, answer } => {
-                if self.questions.answer(id, answer) {
-                    self.stop();
-                }
-            }
-            Effect::AnswerQuestion { id, answer } => self.questions.answer_text(id, answer),
-            Effect::SetMode(mode) => {
-                *self.mode.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = mode;
-            }
-            Effect::AppendHistory(line) => face_host::append_history(&self.app, &line),
-            // The face does these itself.
-            Effect::Open(_)
-            | Effect::OpenEditor(_)
-            | Effect::Suspend
-            | Effect::Redraw
-            | Effect::Leave
-            | Effect::Notify(_) => {}
-        }
-    }
-
-    /// Sends a line: a prompt, a command, a command of the shell.
-    fn send(&mut self, submission: &Submission, delivery: Delivery) {
-        let text = submission.text.trim().to_owned();
-        match submission.kind {
-            SubmissionKind::Shell => return self.run_shell(&text[1..], ShellVisibility::Model),
-            SubmissionKind::PrivateShell => return self.run_shell(&text[2..], ShellVisibility::UserOnly),
-            SubmissionKind::Command => {
-                if let Some(hint) = commands::unknown_command_hint(&self.app.agent, &text) {
-                    return self.face.agent(AgentUpdate::Note(hint));
-                }
-            }
-            SubmissionKind::Prompt => {}
-        }
-        let (text, delivery) = match text.strip_prefix("/later ") {
-            Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
-            None => (text, delivery),
-        };
-        let Attachments { images, notes } = self.app.attach_mentions(&text, PromptSource::Typed);
-        notes.iter().for_each(|note| self.face.agent(AgentUpdate::Note(note.to_string())));
-        let agent = self.app.agent.clone();
-        let input = Input { text, below: None, images, source: InputSource::Interactive, id: None };
-        self.pending.push(Box::pin(async move { PendingOutcome::Input(agent.queue(input, delivery).await) }));
-    }
-
-    fn run_shell(&mut self, command: &str, visibility: ShellVisibility) {
-        let command = command.trim().to_owned();
-        if command.is_empty() {
-            let text = "expected a command: !COMMAND, or !!COMMAND to keep it from the model";
-            return self.face.agent(AgentUpdate::Note(text.to_owned()));
-        }
-        let is_alone = self.pending.is_empty();
-        if is_alone {
-            self.face.agent(AgentUpdate::RunStarted);
-        }
-        let subject = Subject::Text(command.clone());
-        self.face.agent(AgentUpdate::ToolStarted { id: SHELL_CALL.into(), name: "bash".to_owned(), subject });
-        let agent = self.app.agent.clone();
-        self.pending.push(Box::pin(async move {
-            let ran = agent.run_shell_command(command, visibility).await;
-            PendingOutcome::Shell(ran.map(|message| match &*message.body {
-                MessageBody::BashExecution { output, exit_code, .. } => (output.to_string(), *exit_code),
-                _ => (String::new(), None),
-            }))
-        }));
-    }
-
-    /// Gives the last queued message back to the line.
-    async fn take_back(&mut self) {
-        let mut queued = self.app.agent.clear_queue().await;
-        let last = queued.follow_up.pop().or_else(|| queued.steering.pop());
-        let rest = queued.steering.into_iter().map(|input| (input, Delivery::Steer));
-        for (input, delivery) in
-            rest.chain(queued.follow_up.into_iter().map(|input| (input, Delivery::FollowUp)))
-        {
-            let text = input.typed;
-            let again =
-                Input { text, below: None, images: input.images, source: InputSource::Interactive, id: None };
-            let agent = self.app.agent.clone();
-            self.pending
-                .push(Box::pin(async move { PendingOutcome::Input(agent.queue(again, delivery).await) }));
-        }
-        last.into_iter().for_each(|input| self.face.event(Event::TakenBack(input.typed)));
-    }
-
-    /// Stops whatever runs.
-    fn stop(&mut self) {
-        self.questions.clear();
-        self.was_stopped.store(true, Ordering::Relaxed);
-        self.app.agent.abort_shell_command();
-        self.app.agent.abort();
-    }
-
-    /// Shows what became of an input.
-    async fn report(&mut self, outcome: PendingOutcome) {
-        match outcome {
-            PendingOutcome::Input(Ok(InputOutcome::Command { output })) => {
-                output.into_iter().for_each(|text| self.face.agent(AgentUpdate::Output(text)));
-            }
-            PendingOutcome::Input(Ok(InputOutcome::Ran(_))) => self.app.save_state().await,
-            PendingOutcome::Input(Ok(InputOutcome::Handled | InputOutcome::Queued(_))) => {}
-            PendingOutcome::Input(Err(error)) => {
-                let problem = Some(error.to_string());
-                self.face.agent(AgentUpdate::RunEnded { summary: None, problem });
-            }
-            PendingOutcome::Shell(ran) => {
-                let (output, exit_code) = ran.unwrap_or_else(|error| (error.to_string(), None));
-                let facts = exit_code.filter(|code| *code != 0).map(|code| format!("exit {code}"));
-                self.face.agent(AgentUpdate::ToolEnded(ToolEnd {
-                    id: SHELL_CALL.into(),
-                    facts: facts.into_iter().collect(),
-                    ..ToolEnd::default()
-                }));
-                let output = output.trim_end().to_owned();
-                if !output.is_empty() {
-                    self.face.agent(AgentUpdate::Output(output));
-                }
-                if !self.app.agent.is_busy() {
-                    self.face.agent(AgentUpdate::RunEnded { summary: None, problem: None });
-                }
-            }
-        }
-    }
 }

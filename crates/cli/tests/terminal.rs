@@ -173,12 +173,10 @@ fn thinking_is_set_by_level_and_a_change_that_loses_the_cache_says_what_it_costs
     assert_eq!(notes, 1, "{screen}");
 }
 
-const PAGE: &str = "screen = \"page\"\n";
-
 #[test]
 fn the_page_prints_a_diff_asks_below_it_and_takes_a_reason_for_a_no() {
-    let cli = TestCli::new(PAGE);
-    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
     terminal.expect("help");
     terminal.press("Edit it\r");
     terminal.expect("one");
@@ -211,9 +209,9 @@ fn the_page_prints_a_diff_asks_below_it_and_takes_a_reason_for_a_no() {
 
 #[test]
 fn the_page_gives_the_terminal_back_whatever_ends_it() {
-    let cli = TestCli::new(PAGE);
+    let cli = TestCli::new("");
     for leave in ["\u{4}", "\u{3}", TERMINATE] {
-        let Some(mut terminal) = Terminal::open_as(&cli, &[], "xterm", "stty -a; echo left") else { return };
+        let Some(mut terminal) = Terminal::open_page(&cli, &[], "stty -a; echo left") else { return };
         terminal.expect("\u{1b}[?2004h");
         terminal.expect("help");
         match leave {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent_update::{
-    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, QuestionPrompt, RuleOffer, ToolEnd,
+    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, QuestionPrompt, RuleOffer, TaskProgress, ToolEnd,
 };
 pub use mode::Mode;
 pub use page_text::{BlockKind, PageText};
@@ -48,6 +48,8 @@ pub enum Event {
     ModeSet(Mode),
     /// What the status line says; the mode in it is the face's own.
     Status(StatusLine),
+    /// What goes on in the background, such as the index; none once it is over.
+    Background(Option<String>),
     /// Completions come from elsewhere from now on.
     Sources(CompletionSources),
 }
@@ -194,6 +196,8 @@ pub struct RunningTool {
     pub output: String,
     /// How many lines there were.
     pub line_count: usize,
+    /// How far it is, if it is a sub-agent.
+    pub task: Option<TaskProgress>,
 }
 
 /// A question in words, and its answer so far.
@@ -250,6 +254,8 @@ pub struct Model {
     pub page: PageText,
     /// The status line; its mode is taken from `mode`.
     pub status: StatusLine,
+    /// What goes on in the background.
+    pub background: Option<String>,
     /// What the person was told last about a key that needs a second press.
     pub hint: Option<(String, Duration)>,
     /// When the run began.
@@ -292,6 +298,7 @@ impl Model {
             reasoning_since: None,
             page: PageText::default(),
             status: StatusLine::default(),
+            background: None,
             hint: None,
             run_since: None,
             last_prompt: String::new(),

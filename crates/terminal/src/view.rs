@@ -95,7 +95,12 @@ fn status(model: &Model) -> Line<'static> {
     let mut status = model.status.clone();
     model.mode.name().clone_into(&mut status.mode);
     status.is_dangerous = model.mode == Mode::All;
-    if model.state() == FaceState::Idle && model.editor.is_empty() && status.layers.is_empty() {
+    status.hint = model.background.clone();
+    if status.hint.is_none()
+        && model.state() == FaceState::Idle
+        && model.editor.is_empty()
+        && status.layers.is_empty()
+    {
         status.hint = Some(format!("{} help", model.keymap.hint(Action::EmptyHelp)));
     }
     status.line(usize::from(model.size.columns), &model.theme)

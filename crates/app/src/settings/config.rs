@@ -98,7 +98,7 @@ pub struct Config {
     pub panels: Option<Vec<PanelKind>>,
     /// Whether and how far the agent goes on by itself while work remains.
     pub spine: SpineConfig,
-    /// The terminal face: `lines` or `page`. Default: `lines`.
+    /// The terminal face: `page`, `full` or `plain`. Default: `page`.
     pub screen: Option<ScreenKind>,
     /// The keys of the terminal face, by the names of actions in docs/keys.md.
     pub keys: BTreeMap<String, Vec<String>>,
@@ -206,13 +206,16 @@ impl SpineConfig {
 }
 
 /// What an interactive session looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScreenKind {
-    /// Lines above, one line to type below.
-    Lines,
     /// The page: printed text that stays, and a live area below it.
+    #[default]
     Page,
+    /// The full screen, which takes the alternate screen.
+    Full,
+    /// Lines without cursor movement, for screen readers and terminals that can do little.
+    Plain,
 }
 
 /// Whether the model may give tasks to sub-agents, with a tool that every request declares.

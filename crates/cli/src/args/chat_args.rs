@@ -27,6 +27,11 @@ pub struct ChatArgs {
     /// Show tokens, cache use and cost after each answer
     #[arg(long)]
     pub hud: bool,
+    /// Converse in lines, without cursor movement: for screen readers, and for programs that record
+    ///
+    /// Also with `HARDPAN_PLAIN=1`, `screen = "plain"` in config.toml, and where TERM is `dumb`.
+    #[arg(long, conflicts_with = "print")]
+    pub plain: bool,
     #[command(flatten)]
     pub conversation: ConversationArgs,
 }

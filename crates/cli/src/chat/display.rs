@@ -265,7 +265,8 @@ fn arguments_summary(args: &Value) -> String {
 
 /// What a call is about: its path, command, URL or pattern, else its arguments.
 pub fn call_subject(args: &Value) -> String {
-    let named = ["path", "command", "url", "pattern"].into_iter().find_map(|name| args[name].as_str());
+    let named =
+        ["path", "command", "url", "pattern", "task"].into_iter().find_map(|name| args[name].as_str());
     named.map_or_else(|| arguments_summary(args), |subject| first_line(subject).to_owned())
 }
 

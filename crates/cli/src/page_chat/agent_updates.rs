@@ -1,22 +1,28 @@
 //! [`EventMapper`]: from the agent's events to what the face shows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use hardpan_agent::events::{HandlerFailed, MessageDelta, NoteKind, QueueUpdate, ToolExecutionEnd};
-use hardpan_agent::{AgentEvent, HandlerFault, RunEnd, UsageReport};
+use hardpan_agent::events::{
+    HandlerFailed, MessageDelta, NoteKind, QueueUpdate, TaskStop, TaskUsage, ToolExecutionEnd,
+};
+use hardpan_agent::{AgentEvent, HandlerFault, InputId, RunEnd, UsageReport};
 use hardpan_app::ConversationApp;
 use hardpan_prompt::{MessageBody, MessagePart, NotRunReason};
+use hardpan_terminal::blocks::format::counted;
 use hardpan_terminal::blocks::{Delivery, PaidAgain, RunEnd as ShownEnd, RunSummary, Subject};
-use hardpan_terminal::model::{AgentUpdate, Event, ToolEnd};
+use hardpan_terminal::model::{AgentUpdate, Event, TaskProgress, ToolEnd};
 use hardpan_terminal::theme::Theme;
 use serde_json::Value;
 
 use super::diff_lines::{diff_lines, line_counts};
 use super::page_prompter::ShownCalls;
+use super::session::PrintedInputs;
 use super::status;
 use crate::chat::display::call_subject;
+use crate::output::dollars;
 
 /// Knows what of the conversation the face has been told.
 pub struct EventMapper {
@@ -26,30 +32,41 @@ pub struct EventMapper {
     calls: BTreeMap<Arc<str>, (String, Subject)>,
     /// Queued inputs as typed, by the text that goes to the model.
     waiting: BTreeMap<String, String>,
-    is_running: bool,
     before: UsageReport,
     files: BTreeSet<String>,
     added: usize,
     removed: usize,
     paid_again: Option<PaidAgain>,
     shown_calls: ShownCalls,
+    printed: PrintedInputs,
+    was_stopped: Arc<AtomicBool>,
+    /// What sub-agents have used, by the calls that started them.
+    task_facts: BTreeMap<Arc<str>, Vec<String>>,
 }
 
 impl EventMapper {
-    pub fn new(app: Arc<ConversationApp>, theme: Theme, shown_calls: ShownCalls) -> Self {
+    pub fn new(
+        app: Arc<ConversationApp>,
+        theme: Theme,
+        shown_calls: ShownCalls,
+        printed: PrintedInputs,
+        was_stopped: Arc<AtomicBool>,
+    ) -> Self {
         let before = app.agent.token_usage();
         EventMapper {
             app,
             theme,
             calls: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            is_running: false,
             before,
             files: BTreeSet::new(),
             added: 0,
             removed: 0,
             paid_again: None,
             shown_calls,
+            printed,
+            was_stopped,
+            task_facts: BTreeMap::new(),
         }
     }
 
@@ -57,22 +74,22 @@ impl EventMapper {
     pub fn map(&mut self, event: AgentEvent) -> Vec<Event> {
         let updates = match event {
             AgentEvent::AgentStart(_) => {
-                self.is_running = true;
+                // The person stopped it before it had begun.
+                if self.was_stopped.load(Ordering::Relaxed) {
+                    self.app.agent.abort();
+                }
                 self.before = self.app.agent.token_usage();
                 self.files.clear();
                 (self.added, self.removed, self.paid_again) = (0, 0, None);
                 vec![AgentUpdate::RunStarted]
             }
-            AgentEvent::AgentEnd(end) => {
-                self.is_running = false;
-                vec![self.run_ended(&end.stop, &end.token_usage)]
-            }
+            AgentEvent::AgentEnd(end) => vec![self.run_ended(&end.stop, &end.token_usage)],
             AgentEvent::MessageUpdate(update) => match update.delta {
                 MessageDelta::Text { text } => vec![AgentUpdate::Text(text)],
                 MessageDelta::Reasoning { text } => vec![AgentUpdate::Reasoning(text)],
                 MessageDelta::Call { .. } | MessageDelta::Arguments { .. } => Vec::new(),
             },
-            AgentEvent::MessageEnd(end) => self.message_ended(&end.message.body),
+            AgentEvent::MessageEnd(end) => self.message_ended(&end.message.body, end.input),
             AgentEvent::ToolExecutionStart(start) => {
                 self.calls.remove(&start.call_id);
                 let (name, subject) = (start.tool_name.to_string(), subject(&start.args));
@@ -80,6 +97,17 @@ impl EventMapper {
             }
             AgentEvent::ToolExecutionUpdate(update) => {
                 vec![AgentUpdate::ToolOutput { id: update.call_id, text: update.partial }]
+            }
+            AgentEvent::TaskUpdate(update) => {
+                let (id, agent, activity) = (update.call_id, update.agent.to_string(), update.activity);
+                let progress = TaskProgress { agent, activity, facts: task_facts(&update.used) };
+                vec![AgentUpdate::TaskProgress { id, progress }]
+            }
+            AgentEvent::TaskEnd(end) => {
+                let mut facts = task_facts(&end.used);
+                facts.extend(task_problem(&end.stop));
+                self.task_facts.insert(end.call_id, facts);
+                Vec::new()
             }
             AgentEvent::ToolExecutionEnd(end) => vec![AgentUpdate::ToolEnded(self.tool_ended(&end))],
             AgentEvent::QueueUpdate(QueueUpdate(queued)) => {
@@ -120,7 +148,7 @@ impl EventMapper {
         updates.into_iter().map(Event::Agent).collect()
     }
 
-    fn message_ended(&mut self, message: &MessageBody) -> Vec<AgentUpdate> {
+    fn message_ended(&mut self, message: &MessageBody, input: Option<InputId>) -> Vec<AgentUpdate> {
         match message {
             MessageBody::Assistant { content, .. } => {
                 let call = |part: &MessagePart| match part {
@@ -143,8 +171,14 @@ impl EventMapper {
             }
             MessageBody::User { content } => {
                 let text = joined_texts(content);
-                let typed = self.waiting.remove(&text).or(Some(text).filter(|_| self.is_running));
-                typed.map(|text| AgentUpdate::Delivered { text }).into_iter().collect()
+                let typed = self.waiting.remove(&text).unwrap_or(text);
+                let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_printed = input.is_some_and(|input| printed.remove(&input));
+                (!is_printed).then_some(AgentUpdate::Delivered { text: typed }).into_iter().collect()
+            }
+            MessageBody::Custom { custom_type, content, display: true } => {
+                let (from, text) = (custom_type.to_string(), joined_texts(content));
+                vec![AgentUpdate::ExtensionMessage { from, text }]
             }
             _ => Vec::new(),
         }
@@ -167,8 +201,9 @@ impl EventMapper {
             }
         } else if let Some(count) = details["lines"].as_u64().or_else(|| details["names"].as_u64()) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
-            facts.push(hardpan_terminal::blocks::format::counted(count, "line", "lines"));
+            facts.push(counted(count, "line", "lines"));
         }
+        facts.extend(self.task_facts.remove(&end.call_id).unwrap_or_default());
         match (details["exit_code"].as_i64(), details["signal"].as_i64()) {
             (Some(0), _) | (None, None) => {}
             (Some(code), _) => facts.push(format!("exit {code}")),
@@ -206,6 +241,22 @@ impl EventMapper {
             paid_again: self.paid_again.take(),
         };
         AgentUpdate::RunEnded { summary: Some(summary), problem }
+    }
+}
+
+/// What a sub-agent has used.
+fn task_facts(used: &TaskUsage) -> Vec<String> {
+    let requests = usize::try_from(used.requests).unwrap_or(usize::MAX);
+    vec![counted(requests, "request", "requests"), dollars(used.dollars)]
+}
+
+/// Why a sub-agent ended without an answer.
+fn task_problem(stop: &TaskStop) -> Option<String> {
+    match stop {
+        TaskStop::Done => None,
+        TaskStop::Aborted => Some("aborted".to_owned()),
+        TaskStop::Budget { .. } => Some("stopped at its limit".to_owned()),
+        TaskStop::Failed { message } => Some(message.clone()),
     }
 }
 

@@ -4,13 +4,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_app::{ConversationApp, IndexProgress, Notice, NoticeSink};
 use hardpan_terminal::blocks::ContextView;
 use hardpan_terminal::editor::{Submission, SubmissionKind};
-use hardpan_terminal::model::{AgentUpdate, Effect, Model, ViewKind};
+use hardpan_terminal::model::{AgentUpdate, Effect, Event, Model, ViewKind};
 use hardpan_terminal::runner::FaceHost;
 use hardpan_terminal::screen::{RestoreHandle, restore_on_signals};
 use hardpan_terminal::text::pad_right;
@@ -143,11 +143,13 @@ pub fn append_history(app: &ConversationApp, line: &str) {
 pub struct PageNotices {
     face: FaceSender,
     has_terminal: AtomicBool,
+    /// How far the index is, as the face was told last.
+    progress: Mutex<Option<String>>,
 }
 
 impl PageNotices {
     pub fn new(face: FaceSender) -> Self {
-        PageNotices { face, has_terminal: AtomicBool::new(false) }
+        PageNotices { face, has_terminal: AtomicBool::new(false), progress: Mutex::default() }
     }
 
     pub fn start(&self) {
@@ -168,5 +170,17 @@ impl NoticeSink for PageNotices {
         }
     }
 
-    fn index_progress(&self, _progress: IndexProgress) {}
+    fn index_progress(&self, progress: IndexProgress) {
+        let text = match progress {
+            IndexProgress::Indexed { done, total } => {
+                Some(format!("indexing {}%", done * 100 / total.max(1)))
+            }
+            IndexProgress::Finished => None,
+        };
+        let mut shown = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.has_terminal.load(Ordering::Relaxed) && *shown != text {
+            shown.clone_from(&text);
+            self.face.event(Event::Background(text));
+        }
+    }
 }

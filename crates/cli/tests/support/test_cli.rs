@@ -123,19 +123,30 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Plain lines.
     pub fn open(cli: &TestCli, args: &[&str]) -> Option<Self> {
         Self::open_as(cli, args, "xterm", ":")
     }
 
+    /// The page.
+    pub fn open_page(cli: &TestCli, args: &[&str], then: &str) -> Option<Self> {
+        Self::start(&cli.command(args), cli.sandbox.work(), "xterm", then)
+    }
+
     /// The same in a terminal of this kind, with a line for the shell to run afterwards.
     pub fn open_as(cli: &TestCli, args: &[&str], term: &str, then: &str) -> Option<Self> {
-        let plain = cli.command(args);
+        let mut command = cli.command(args);
+        command.env("HARDPAN_PLAIN", "1");
+        Self::start(&command, cli.sandbox.work(), term, then)
+    }
+
+    fn start(plain: &Command, folder: PathBuf, term: &str, then: &str) -> Option<Self> {
         let words = [plain.get_program()].into_iter().chain(plain.get_args());
         let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
         // The shell does not end of what is meant for the conversation.
         let line = format!("trap : INT QUIT; {}; {then}", line.join(" "));
         let mut command = Command::new("script");
-        command.args(["-qefc", &line, "/dev/null"]).current_dir(cli.sandbox.work()).env_clear();
+        command.args(["-qefc", &line, "/dev/null"]).current_dir(folder).env_clear();
         command
             .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("SHELL", "/bin/sh")

@@ -7,7 +7,7 @@ pub fn keys_document() -> String {
     let keymap = Keymap::default();
     let mut out = String::from(
         "# Keys\n\n\
-         The keys of the terminal face (`screen = \"page\"`). This page is made from the table in\n\
+         The keys of the page, the face of `hardpan` in a terminal. This page is made from the table in\n\
          `crates/terminal/src/keymap/action.rs`. Give an action other keys under `[keys]` in\n\
          `config.toml`, by its name:\n\n\
          ```toml\n[keys]\nexternal-editor = [\"ctrl-g\"]\nstop = [\"esc\", \"f12\"]\n```\n\n\

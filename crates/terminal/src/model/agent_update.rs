@@ -39,6 +39,13 @@ pub enum AgentUpdate {
         /// All of it.
         text: String,
     },
+    /// A sub-agent has done something.
+    TaskProgress {
+        /// The id of the call that started it.
+        id: Arc<str>,
+        /// What it does, and how far it is.
+        progress: TaskProgress,
+    },
     /// A tool has ended.
     ToolEnded(ToolEnd),
     /// A call was not run.
@@ -84,6 +91,13 @@ pub enum AgentUpdate {
     },
     /// Something the person should know.
     Note(String),
+    /// A message of an extension, which the model reads too.
+    ExtensionMessage {
+        /// The extension's name for this kind of message.
+        from: String,
+        /// What it says.
+        text: String,
+    },
     /// What a command said.
     Output(String),
     /// Lines to be printed as they are.
@@ -95,6 +109,21 @@ pub enum AgentUpdate {
         /// What went wrong, if something did.
         problem: Option<String>,
     },
+    /// Something went wrong outside of a run.
+    Problem(String),
+    /// Nothing runs any more, whatever was shown to run.
+    Idle,
+}
+
+/// How far a sub-agent is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskProgress {
+    /// Name of the agent.
+    pub agent: String,
+    /// What it does now: `read src/main.rs`.
+    pub activity: String,
+    /// What it has used.
+    pub facts: Vec<String>,
 }
 
 /// How a tool call ended.

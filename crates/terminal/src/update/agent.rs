@@ -18,8 +18,11 @@ impl Model {
         self.has_begun |= !matches!(update, AgentUpdate::Queue(_) | AgentUpdate::Retry { .. });
         match update {
             AgentUpdate::RunStarted => {
-                self.phase = Phase::Streaming;
-                self.run_since = Some(self.now);
+                // A person who sent a prompt sees it run before the agent says so.
+                if self.phase != Phase::Stopping {
+                    self.phase = Phase::Streaming;
+                }
+                self.run_since.get_or_insert(self.now);
                 (self.has_text, self.has_begun) = (false, false);
             }
             AgentUpdate::Delivered { text } => {
@@ -40,7 +43,11 @@ impl Model {
                     self.phase = Phase::Tool;
                 }
                 let (since, output) = (self.now, String::new());
-                self.tools.push(RunningTool { id, name, subject, since, output, line_count: 0 });
+                self.tools.push(RunningTool { id, name, subject, since, output, line_count: 0, task: None });
+            }
+            AgentUpdate::TaskProgress { id, progress } => {
+                let tool = self.tools.iter_mut().find(|tool| tool.id == id);
+                tool.into_iter().for_each(|tool| tool.task = Some(progress.clone()));
             }
             AgentUpdate::ToolOutput { id, text } => {
                 if let Some(tool) = self.tools.iter_mut().find(|tool| tool.id == id) {
@@ -79,6 +86,15 @@ impl Model {
                 self.finish_answer();
                 self.print_marked(BlockKind::Note, "!", Role::Care, &text);
             }
+            AgentUpdate::ExtensionMessage { from, text } => {
+                self.finish_answer();
+                let text = format!("{from}: {text}");
+                self.print_marked(BlockKind::Note, self.theme.glyphs.separator, Role::Quiet, &text);
+            }
+            AgentUpdate::Problem(text) => {
+                self.finish_answer();
+                self.print_marked(BlockKind::Text, self.theme.glyphs.failed, Role::Danger, &text);
+            }
             AgentUpdate::Output(text) => {
                 let lines: Vec<Line<'static>> =
                     text.lines().map(|line| Line::from(escape(line).into_owned())).collect();
@@ -86,6 +102,7 @@ impl Model {
             }
             AgentUpdate::Lines(lines) => self.page.push(BlockKind::Text, lines),
             AgentUpdate::RunEnded { summary, problem } => self.end_run(summary, problem.as_deref(), effects),
+            AgentUpdate::Idle => self.rest(),
         }
     }
 
@@ -215,9 +232,6 @@ impl Model {
 
     fn end_run(&mut self, summary: Option<RunSummary>, problem: Option<&str>, effects: &mut Vec<Effect>) {
         self.finish_answer();
-        self.tools.clear();
-        self.approvals.clear();
-        self.approvals_answered = 0;
         let elapsed = self.run_since.map_or(Duration::ZERO, |since| self.now - since);
         if let Some(problem) = problem {
             self.print_marked(BlockKind::Text, self.theme.glyphs.failed, Role::Danger, problem);
@@ -227,6 +241,15 @@ impl Model {
             self.page.push(BlockKind::Text, lines);
         }
         self.notify("done", effects);
+        self.rest();
+    }
+
+    /// Nothing runs any more.
+    fn rest(&mut self) {
+        self.finish_answer();
+        self.tools.clear();
+        self.approvals.clear();
+        self.approvals_answered = 0;
         self.phase = Phase::Idle;
         self.run_since = None;
     }

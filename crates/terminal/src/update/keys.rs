@@ -166,6 +166,9 @@ impl Model {
                 self.print_prompt(&submission);
                 if is_prompt {
                     submission.text.clone_into(&mut self.last_prompt);
+                    self.phase = Phase::Streaming;
+                    self.run_since = Some(self.now);
+                    (self.has_text, self.has_begun) = (false, false);
                 }
                 effects.push(Effect::Send(submission));
             }

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::elapsed;
 use crate::blocks::format::clock;
-use crate::blocks::{CallState, RUNNING_TAIL, Retry, Subject, ToolCall, reasoning_tail};
+use crate::blocks::{CallState, RUNNING_TAIL, Retry, Subject, ToolCall, reasoning_tail, subagent_line};
 use crate::model::{BlockKind, Model, Phase, RunningTool};
 use crate::text::escape;
 use crate::theme::Role;
@@ -62,6 +62,11 @@ fn tool_rows(model: &Model, room: usize) -> Vec<Line<'static>> {
         _ => SHARED_TAIL,
     };
     let rows = |tool: &RunningTool| {
+        if let Some(task) = &tool.task {
+            let mut facts = task.facts.clone();
+            facts.push(clock(elapsed(model, tool.since)));
+            return vec![subagent_line(&task.agent, &task.activity, &facts, columns, &model.theme)];
+        }
         let state = CallState::Running {
             frame: model.has_motion.then(|| frame(model)),
             elapsed: elapsed(model, tool.since),

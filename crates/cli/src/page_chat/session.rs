@@ -1,0 +1,278 @@
+//! [`Session`]: does with the agent what the person asks for in a face.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use hardpan_agent::{AgentError, Delivery, Input, InputId, InputOutcome, InputSource, ShellVisibility};
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::{Attachments, ConversationApp};
+use hardpan_prompt::MessageBody;
+use hardpan_terminal::blocks::Subject;
+use hardpan_terminal::editor::{Submission, SubmissionKind};
+use hardpan_terminal::model::{AgentUpdate, Effect, Event, ToolEnd};
+
+use super::FaceSender;
+use super::face_host::append_history;
+use super::page_prompter::{PendingQuestions, SharedMode};
+use crate::chat::{commands, display};
+use crate::output::dollars;
+
+/// The id under which the agent tells of the person's own commands.
+const SHELL_CALL: &str = "user_bash";
+
+/// How often what still runs is told to stop.
+const STOP_PAUSE: Duration = Duration::from_millis(50);
+
+/// Inputs that the face has printed when they were sent; others are printed when they are delivered.
+pub type PrintedInputs = Arc<Mutex<BTreeSet<InputId>>>;
+
+/// What became of an input.
+pub enum PendingOutcome {
+    Input(Result<InputOutcome, AgentError>),
+    /// The person's own command, with its output and its exit code.
+    Shell(Result<(String, Option<i32>), AgentError>),
+}
+
+/// What a session does after each run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum AfterRun {
+    /// Nothing.
+    Rest,
+    /// Show the HUD (`--hud`).
+    ShowHud,
+}
+
+/// Does with the agent what the person asks for.
+pub struct Session {
+    pub app: Arc<ConversationApp>,
+    pub face: FaceSender,
+    pub questions: PendingQuestions,
+    pub mode: SharedMode,
+    pub printed: PrintedInputs,
+    /// The person has stopped what ran, and sent nothing since.
+    pub was_stopped: Arc<AtomicBool>,
+    pub after_run: AfterRun,
+    pending: FuturesUnordered<BoxFuture<'static, PendingOutcome>>,
+    last_input: u64,
+}
+
+impl Session {
+    pub fn new(
+        app: Arc<ConversationApp>,
+        face: FaceSender,
+        questions: PendingQuestions,
+        mode: SharedMode,
+        after_run: AfterRun,
+    ) -> Self {
+        Session {
+            app,
+            face,
+            questions,
+            mode,
+            printed: PrintedInputs::default(),
+            was_stopped: Arc::default(),
+            after_run,
+            pending: FuturesUnordered::new(),
+            last_input: 0,
+        }
+    }
+
+    /// What has become of an input; none if nothing is pending.
+    pub async fn next_outcome(&mut self) -> Option<PendingOutcome> {
+        self.pending.next().await
+    }
+
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    pub async fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send(submission) => self.send(&submission, Delivery::Steer, true),
+            Effect::Steer(submission) => self.send(&submission, Delivery::Steer, false),
+            Effect::QueueForEnd(submission) => self.send(&submission, Delivery::FollowUp, false),
+            Effect::TakeBack => self.take_back().await,
+            Effect::Stop | Effect::Kill => self.stop(),
+            Effect::Answer { id, answer } => {
+                if self.questions.answer(id, answer) {
+                    self.stop();
+                }
+            }
+            Effect::AnswerQuestion { id, answer } => self.questions.answer_text(id, answer),
+            Effect::SetMode(mode) => *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode,
+            Effect::AppendHistory(line) => append_history(&self.app, &line),
+            // The face does these itself.
+            Effect::Open(_)
+            | Effect::OpenEditor(_)
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Leave
+            | Effect::Notify(_) => {}
+        }
+    }
+
+    /// Sends a line: a prompt, a command, a command of the shell. `is_printed`: the face has shown it.
+    fn send(&mut self, submission: &Submission, delivery: Delivery, is_printed: bool) {
+        let text = submission.text.trim().to_owned();
+        match submission.kind {
+            SubmissionKind::Shell => return self.run_shell(&text[1..], ShellVisibility::Model),
+            SubmissionKind::PrivateShell => return self.run_shell(&text[2..], ShellVisibility::UserOnly),
+            SubmissionKind::Command => {
+                if text == "/later" {
+                    return self.note("expected a text: /later TEXT");
+                }
+                if let Some(hint) = commands::unknown_command_hint(&self.app.agent, &text) {
+                    return self.note(&hint);
+                }
+            }
+            SubmissionKind::Prompt => {}
+        }
+        let (text, delivery) = match text.strip_prefix("/later ") {
+            Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
+            None => (text, delivery),
+        };
+        let Attachments { images, notes } = self.app.attach_mentions(&text, PromptSource::Typed);
+        notes.iter().for_each(|note| self.note(&note.to_string()));
+        self.last_input += 1;
+        let id = InputId(self.last_input);
+        if is_printed {
+            self.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        }
+        self.was_stopped.store(false, Ordering::Relaxed);
+        let input = Input { text, below: None, images, source: InputSource::Interactive, id: Some(id) };
+        self.queue(input, delivery);
+    }
+
+    fn queue(&mut self, input: Input, delivery: Delivery) {
+        let agent = self.app.agent.clone();
+        self.pending.push(Box::pin(async move { PendingOutcome::Input(agent.queue(input, delivery).await) }));
+    }
+
+    fn run_shell(&mut self, command: &str, visibility: ShellVisibility) {
+        let command = command.trim().to_owned();
+        if command.is_empty() {
+            return self.note("expected a command: !COMMAND, or !!COMMAND to keep it from the model");
+        }
+        self.was_stopped.store(false, Ordering::Relaxed);
+        let subject = Subject::Text(command.clone());
+        self.face.agent(AgentUpdate::ToolStarted { id: SHELL_CALL.into(), name: "bash".to_owned(), subject });
+        let agent = self.app.agent.clone();
+        self.pending.push(Box::pin(async move {
+            let ran = agent.run_shell_command(command, visibility).await;
+            PendingOutcome::Shell(ran.map(|message| match &*message.body {
+                MessageBody::BashExecution { output, exit_code, .. } => (output.to_string(), *exit_code),
+                _ => (String::new(), None),
+            }))
+        }));
+    }
+
+    /// Gives the last queued message back to the line.
+    async fn take_back(&mut self) {
+        let mut queued = self.app.agent.clear_queue().await;
+        let last = queued.follow_up.pop().or_else(|| queued.steering.pop());
+        let steering = queued.steering.into_iter().map(|input| (input, Delivery::Steer));
+        let later = queued.follow_up.into_iter().map(|input| (input, Delivery::FollowUp));
+        for (input, delivery) in steering.chain(later) {
+            let (text, images, id) = (input.typed, input.images, input.id);
+            self.queue(Input { text, below: None, images, source: InputSource::Interactive, id }, delivery);
+        }
+        last.into_iter().for_each(|input| self.face.event(Event::TakenBack(input.typed)));
+    }
+
+    /// Stops whatever runs.
+    pub fn stop(&mut self) {
+        self.questions.clear();
+        self.was_stopped.store(true, Ordering::Relaxed);
+        self.app.agent.abort_shell_command();
+        self.app.agent.abort();
+    }
+
+    /// Stops what still runs and waits for its end: a run that nobody polls would block the agent.
+    pub async fn finish(&mut self) {
+        while self.has_pending() {
+            self.stop();
+            tokio::select! {
+                Some(outcome) = self.next_outcome() => self.report(outcome).await,
+                // Stops runs that have started in the meantime, too.
+                () = tokio::time::sleep(STOP_PAUSE) => {}
+            }
+        }
+    }
+
+    /// Shows what became of an input. The events before it have been shown.
+    pub async fn report(&mut self, outcome: PendingOutcome) {
+        match outcome {
+            PendingOutcome::Input(Ok(InputOutcome::Command { output })) => {
+                output.into_iter().for_each(|text| self.face.agent(AgentUpdate::Output(text)));
+            }
+            PendingOutcome::Input(Ok(InputOutcome::Ran(_))) => {
+                self.app.save_state().await;
+                if self.after_run == AfterRun::ShowHud
+                    && let Some(hud) = display::render_hud(&self.app.agent)
+                {
+                    self.face.agent(AgentUpdate::Output(hud));
+                }
+            }
+            PendingOutcome::Input(Ok(InputOutcome::Handled | InputOutcome::Queued(_))) => {}
+            PendingOutcome::Input(Err(error)) => self.problem(&error.to_string()),
+            PendingOutcome::Shell(Ok((output, exit_code))) => self.show_shell(&output, exit_code),
+            PendingOutcome::Shell(Err(error)) => self.problem(&error.to_string()),
+        }
+        if !self.has_pending() && !self.app.agent.is_busy() {
+            self.face.agent(AgentUpdate::Idle);
+        }
+    }
+
+    /// Shows how the person's own command ended. Its output tells an exit code that is not 0.
+    fn show_shell(&self, output: &str, exit_code: Option<i32>) {
+        let was_stopped = exit_code.is_none() && self.was_stopped.load(Ordering::Relaxed);
+        self.face.agent(AgentUpdate::ToolEnded(ToolEnd {
+            id: SHELL_CALL.into(),
+            facts: was_stopped.then(|| "stopped".to_owned()).into_iter().collect(),
+            is_error: exit_code != Some(0),
+            ..ToolEnd::default()
+        }));
+        let output = output.trim_end();
+        if !output.is_empty() {
+            self.face.agent(AgentUpdate::Output(output.to_owned()));
+        }
+    }
+
+    /// Keeps the provider's cache warm, and says what that cost.
+    pub async fn keep_warm(&self) {
+        match self.app.agent.ping_cache().await {
+            Ok(spent) => {
+                let warmth = self.app.agent.cache_warmth();
+                let left = warmth
+                    .map_or_else(String::new, |warmth| format!("; {}", display::cache_countdown(&warmth)));
+                self.note(&format!(
+                    "kept the cache warm for {}{left}; `keep_alive = false` in config.toml stops this",
+                    dollars(spent.dollars)
+                ));
+            }
+            Err(error) => self.problem(&error.to_string()),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.face.agent(AgentUpdate::Note(text.to_owned()));
+    }
+
+    fn problem(&self, text: &str) {
+        self.face.agent(AgentUpdate::Problem(text.to_owned()));
+    }
+}
+
+/// Waits until it is time to keep the provider's cache warm; forever if that would not pay off.
+pub async fn wait_for_ping(app: &ConversationApp) {
+    let is_wanted = app.settings.config.keep_alive.unwrap_or(false) && !app.is_simulated();
+    match app.agent.cache_warmth().filter(|_| is_wanted).and_then(|warmth| warmth.ping_due_in()) {
+        Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+        None => std::future::pending().await,
+    }
+}
