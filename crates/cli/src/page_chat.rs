@@ -30,6 +30,7 @@ use ratatui::text::Line;
 use tokio::sync::mpsc as async_channel;
 
 use crate::args::ChatArgs;
+use crate::chat::commands::arguments::ArgumentSource;
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE, commands, display, signals::Signals};
 use crate::event_reader::EventReader;
 use crate::output::safe_lines;
@@ -177,7 +178,8 @@ fn new_model(app: &Arc<ConversationApp>, theme: Theme) -> Result<Model> {
     let history = history_file(app).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let mut editor = Editor::new(History::parse(&history), |text| text.len().div_ceil(4));
     let descriptions = commands::descriptions(&app.agent);
-    editor.set_sources(vec![Arc::new(CommandSource::new(descriptions))]);
+    let arguments = ArgumentSource::new(app);
+    editor.set_sources(vec![Arc::new(CommandSource::new(descriptions)), Arc::new(arguments)]);
     let own: &BTreeMap<String, Vec<String>> = &app.settings.config.keys;
     let keymap = Keymap::new(own).context("the keys in config.toml cannot be used")?;
     let (columns, rows) = crate::chat::screen::screen_size();
@@ -203,7 +205,9 @@ fn fill_file_source(app: &Arc<ConversationApp>, face: &FaceSender) {
         };
         let commands = CommandSource::new(commands::descriptions(&app.agent));
         let files = FileSource::new(files, Arc::new(describe));
-        face.event(Event::Sources(CompletionSources(vec![Arc::new(commands), Arc::new(files)])));
+        let arguments = ArgumentSource::new(&app);
+        let sources = CompletionSources(vec![Arc::new(commands), Arc::new(arguments), Arc::new(files)]);
+        face.event(Event::Sources(sources));
     }));
 }
 

@@ -34,9 +34,13 @@ pub enum SlashCommandError {
     Panel(#[from] hardpan_panels::ActionError),
     #[error(transparent)]
     Item(ContextItemError),
-    /// A command of the list that nothing here runs.
-    #[error("unknown command")]
-    Unknown,
+    /// No command has this name.
+    #[error("unknown command /{name}{hint}; /help lists the commands")]
+    Unknown {
+        name: String,
+        /// What was probably meant, or nothing.
+        hint: String,
+    },
 }
 
 impl From<ContextItemError> for SlashCommandError {

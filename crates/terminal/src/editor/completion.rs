@@ -39,6 +39,8 @@ pub enum CompletionKind {
     Argument {
         /// The command's name, without `/`.
         command: String,
+        /// What stands between the name and this word, with a space at its end; empty for the first.
+        before: String,
     },
     /// `@` at the start of a word.
     File,
@@ -77,9 +79,10 @@ pub fn query_at(text: &str, cursor: usize) -> Option<CompletionQuery> {
                 CompletionQuery { kind: CompletionKind::Command, range: 0..cursor, typed: line.to_owned() }
             }
             Some((rest, word)) => {
-                let command = rest.split(' ').next().unwrap_or_default().to_owned();
-                let range = cursor - word.len()..cursor;
-                CompletionQuery { kind: CompletionKind::Argument { command }, range, typed: word.to_owned() }
+                let (command, before) = rest.split_once(' ').unwrap_or((rest, ""));
+                let before = if before.is_empty() { String::new() } else { format!("{before} ") };
+                let kind = CompletionKind::Argument { command: command.to_owned(), before };
+                CompletionQuery { kind, range: cursor - word.len()..cursor, typed: word.to_owned() }
             }
         });
     }
@@ -193,7 +196,9 @@ mod tests {
 
     #[test]
     fn a_slash_at_the_start_and_an_at_sign_at_a_word_are_completed() {
-        let argument = CompletionKind::Argument { command: "model".into() };
+        let argument = CompletionKind::Argument { command: "model".into(), before: String::new() };
+        let second = CompletionKind::Argument { command: "price".into(), before: "model ".into() };
+        assert_eq!(kind("/price model cla"), Some((second, "cla".into())));
         assert_eq!(kind("/mo"), Some((CompletionKind::Command, "mo".into())));
         assert_eq!(kind("/model son"), Some((argument, "son".into())));
         assert_eq!(kind("look at @src/f"), Some((CompletionKind::File, "src/f".into())));

@@ -1,0 +1,91 @@
+//! The commands and the keys: `/help`, `/keys`; and `/quit`.
+
+use super::super::command_error::SlashCommandError;
+use super::arguments::{ArgumentQuery, choice, nothing};
+use super::{CommandCall, CommandResult, SlashCommand, all, nearest_names, quit};
+use crate::output::{Align, Table, safe};
+use crate::views;
+
+/// In the order of `/help`.
+pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand {
+        name: "help",
+        arguments: "[COMMAND]",
+        help: "list the commands, or explain one",
+        choices: |query| match query.is_first() {
+            true => all().map(|command| choice(command.name, command.help)).collect(),
+            false => Vec::new(),
+        },
+        run: |call| Box::pin(help(call)),
+    },
+    SlashCommand {
+        name: "quit",
+        arguments: "",
+        help: "leave the conversation",
+        choices: nothing,
+        run: |call| Box::pin(quit(call)),
+    },
+    SlashCommand {
+        name: "exit",
+        arguments: "",
+        help: "the same as /quit",
+        choices: nothing,
+        run: |call| Box::pin(quit(call)),
+    },
+];
+
+/// The most values of an argument that `/help COMMAND` names.
+const SHOWN_CHOICES: usize = 12;
+
+async fn help(call: CommandCall<'_>) -> CommandResult {
+    match call.arguments.trim_start_matches('/') {
+        "" => Ok(overview(call)),
+        name => explain(name, call),
+    }
+}
+
+fn overview(CommandCall { agent, .. }: CommandCall<'_>) -> String {
+    let mut table = Table::new(&[("command", Align::Left), ("what it does", Align::Left)]);
+    for command in all() {
+        table.row([command.usage(), command.help.to_owned()]);
+    }
+    for own in agent.expansions().names() {
+        let hint = own.argument_hint.map_or_else(String::new, |hint| format!(" {hint}"));
+        table.row([format!("/{}{hint}", own.name), own.description.to_string()]);
+    }
+    let typing = [
+        ("@path", "add a file or attach an image"),
+        ("!COMMAND", "run a shell command and show its output to the model"),
+        ("!!COMMAND", "run a shell command that only you see"),
+    ];
+    for (what, effect) in typing {
+        table.row([what.to_owned(), effect.to_owned()]);
+    }
+    format!("{}/help COMMAND explains one; /keys lists the keys", table.render(views::width()))
+}
+
+/// A command's arguments, what it does, and what could be typed now.
+fn explain(name: &str, CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult {
+    if let Some(command) = all().find(|command| command.name == name) {
+        let choices = (command.choices)(&ArgumentQuery { app, before: &[], typed: "" });
+        let lines = choices.iter().take(SHOWN_CHOICES).map(|choice| {
+            let detail =
+                if choice.detail.is_empty() { String::new() } else { format!("  {}", choice.detail) };
+            format!("\n  {}", safe(&format!("{}{detail}", choice.text)))
+        });
+        let more = match choices.len().saturating_sub(SHOWN_CHOICES) {
+            0 => String::new(),
+            more => format!("\n  … and {more} more"),
+        };
+        let lines: String = lines.collect();
+        return Ok(format!("{}\n{}{lines}{more}", command.usage(), command.help));
+    }
+    let own = agent.expansions().names().into_iter().find(|own| &*own.name == name);
+    match own {
+        Some(own) => {
+            let hint = own.argument_hint.map_or_else(String::new, |hint| format!(" {hint}"));
+            Ok(format!("/{}{hint}\n{}", own.name, own.description))
+        }
+        None => Err(SlashCommandError::Unknown { name: name.to_owned(), hint: nearest_names(agent, name) }),
+    }
+}
