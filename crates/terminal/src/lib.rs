@@ -9,7 +9,6 @@ pub mod editor;
 pub mod input;
 pub mod keymap;
 pub mod model;
-pub mod pager;
 pub mod runner;
 pub mod screen;
 #[cfg(test)]
@@ -18,3 +17,4 @@ pub mod text;
 pub mod theme;
 pub mod update;
 pub mod view;
+pub mod views;

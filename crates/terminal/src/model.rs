@@ -21,6 +21,7 @@ use crate::input::InputEvent;
 use crate::keymap::{KeyPress, Keymap};
 use crate::screen::ScreenSize;
 use crate::theme::Theme;
+pub use crate::views::ViewKind;
 
 /// An approval that appears sooner after a key than this waits: the next key was meant for the line.
 pub const QUIET_TIME: Duration = Duration::from_millis(700);
@@ -99,19 +100,6 @@ pub enum Effect {
     AppendHistory(String),
     /// Ring, because the person may be elsewhere.
     Notify(String),
-}
-
-/// The views.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names")]
-pub enum ViewKind {
-    Context,
-    Model,
-    Sessions,
-    Tree,
-    Help,
-    /// The whole of the call that is asked about.
-    WholeCall,
 }
 
 /// What the agent does.

@@ -8,16 +8,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossterm::event;
-use ratatui::text::Line;
 use thiserror::Error;
 
 use crate::input::{InputEvent, decode_batch};
-use crate::model::{Effect, Event, Model, ViewKind};
-use crate::pager::{Pager, PagerOutcome};
+use crate::model::{Effect, Event, Model};
 use crate::screen::{
     GuardError, GuardOptions, PageScreen, RestoreHandle, Rewrap, ScreenSize, SystemRawMode, TerminalGuard,
 };
 use crate::view::view;
+use crate::views::{View, ViewData, ViewKind, ViewOutcome, ViewScreen, mark_question, open_view};
 
 /// What is not asked for by a key is drawn at most this often.
 const FRAME_TIME: Duration = Duration::from_millis(33);
@@ -49,6 +48,8 @@ pub enum FaceMessage {
     Input(InputEvent, Duration),
     /// Something that happened elsewhere.
     Event(Event),
+    /// The data of a view, if it is still open.
+    ViewData(ViewKind, ViewData),
     /// Draw everything again: the terminal was somebody else's.
     Redraw,
     /// End the loop.
@@ -59,8 +60,9 @@ pub enum FaceMessage {
 pub trait FaceHost {
     /// Carries out an effect. Must not block: what comes of it comes back as an event.
     fn perform(&mut self, effect: Effect);
-    /// The lines of a view; none if there is nothing to show.
-    fn view_lines(&mut self, view: ViewKind, model: &Model) -> Option<Vec<Line<'static>>>;
+    /// What a view is made of. Must not block either: what takes time comes as
+    /// [`FaceMessage::ViewData`].
+    fn view_data(&mut self, view: &ViewKind, model: &Model) -> ViewData;
     /// Lets the person change a text in an editor; the terminal is free meanwhile.
     fn edit_text(&mut self, text: &str) -> Option<String>;
     /// Stops the process until it is continued; the terminal is free meanwhile.
@@ -152,9 +154,11 @@ struct Face<'a> {
     page: PageScreen<io::Stdout>,
     guard: TerminalGuard,
     input: InputReader,
-    pager: Option<Pager>,
-    /// What was drawn of the pager last.
-    pager_bytes: String,
+    /// What lies on top of the page, the topmost last.
+    views: Vec<Box<dyn View>>,
+    view_screen: ViewScreen,
+    /// Whether the person has been told that something asks.
+    has_rung: bool,
     host: &'a mut dyn FaceHost,
     clock: Clock,
     /// When the screen was drawn last.
@@ -186,8 +190,9 @@ pub fn run(
         page,
         guard,
         input,
-        pager: None,
-        pager_bytes: String::new(),
+        views: Vec::new(),
+        view_screen: ViewScreen::default(),
+        has_rung: false,
         host,
         clock,
         drawn_at: Duration::ZERO,
@@ -216,7 +221,7 @@ impl Face<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.close_pager()?;
+        self.close_views()?;
         // What was said last stays; the live area goes.
         self.draw()?;
         let now = (self.clock)();
@@ -227,13 +232,18 @@ impl Face<'_> {
     fn time_to_wait(&self) -> Duration {
         let now = (self.clock)();
         let due = self.due.map(|due| due.max(self.settles_at));
-        let next = [due, self.model.next_tick()].into_iter().flatten().min();
+        let next = [due, self.next_tick()].into_iter().flatten().min();
         next.map_or(LONG_TIME, |next| next.saturating_sub(now)).min(LONG_TIME)
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        let view = self.views.last().and_then(|view| view.next_tick(&self.model));
+        [self.model.next_tick(), view].into_iter().flatten().min()
     }
 
     fn tick(&mut self) {
         let now = (self.clock)();
-        if self.model.next_tick().is_some_and(|next| next <= now) {
+        if self.next_tick().is_some_and(|next| next <= now) {
             self.model.update(Event::Tick, now);
             self.due = Some(now);
         }
@@ -252,24 +262,33 @@ impl Face<'_> {
                 self.settles_at = now + RESIZE_TIME;
                 self.due = Some(self.settles_at);
             }
-            FaceMessage::Input(input, at) if self.pager.is_some() => {
-                let Some(pager) = &mut self.pager else { return Ok(()) };
-                if matches!(input, InputEvent::Focus { .. }) {
-                    self.model.update(Event::Input(input), at);
-                } else if pager.take_input(&input, &self.model.keymap) == PagerOutcome::Close {
-                    self.close_pager()?;
-                }
-                self.due = Some(now);
-            }
             FaceMessage::Input(input, at) => {
-                let effects = self.model.update(Event::Input(input), at);
                 self.due = Some(now);
-                self.perform(effects)?;
+                // Where the person is belongs to the page, whatever lies on top.
+                let view = self.views.last_mut().filter(|_| !matches!(input, InputEvent::Focus { .. }));
+                let outcome = view.map(|view| view.take_input(&input, at, &self.model));
+                match outcome {
+                    None | Some(ViewOutcome::Pass) => {
+                        let effects = self.model.update(Event::Input(input), at);
+                        self.perform(effects)?;
+                    }
+                    Some(outcome) => self.follow(outcome)?,
+                }
+            }
+            FaceMessage::ViewData(kind, data) => {
+                if let Some(view) = self.views.iter_mut().find(|view| view.kind() == kind) {
+                    view.take_data(data);
+                    self.due = Some(now);
+                }
             }
             FaceMessage::Event(event) => {
+                let is_status = matches!(event, Event::Status(_));
                 let effects = self.model.update(event, now);
                 self.due.get_or_insert((self.drawn_at + FRAME_TIME).max(now));
                 self.perform(effects)?;
+                if is_status {
+                    self.refresh_views();
+                }
             }
         }
         Ok(())
@@ -292,11 +311,7 @@ impl Face<'_> {
                         self.model.update(Event::EditorClosed(text), (self.clock)());
                     }
                 }
-                Effect::Open(kind) => {
-                    if let Some(lines) = self.host.view_lines(kind, &self.model) {
-                        self.open_pager(lines)?;
-                    }
-                }
+                Effect::Open(kind) => self.open_view(kind)?,
                 effect => self.host.perform(effect),
             }
         }
@@ -316,24 +331,63 @@ impl Face<'_> {
         Ok(())
     }
 
-    fn open_pager(&mut self, lines: Vec<Line<'static>>) -> Result<(), FaceError> {
-        // What waits to be printed is printed first: it belongs to the page.
-        self.draw()?;
-        self.page.erase(self.model.size, (self.clock)())?;
-        self.guard.enter_alternate()?;
-        self.pager = Some(Pager::new(lines, self.model.size));
-        self.pager_bytes.clear();
+    fn open_view(&mut self, kind: ViewKind) -> Result<(), FaceError> {
+        let data = self.host.view_data(&kind, &self.model);
+        let Some(view) = open_view(kind, data) else { return Ok(()) };
+        if self.views.is_empty() {
+            // What waits to be printed is printed first: it belongs to the page.
+            self.draw()?;
+            self.page.erase(self.model.size, (self.clock)())?;
+            self.guard.enter_alternate()?;
+            self.view_screen.forget();
+            self.has_rung = self.asks();
+        }
+        self.views.push(view);
         self.due = Some((self.clock)());
         Ok(())
     }
 
-    fn close_pager(&mut self) -> Result<(), FaceError> {
-        if self.pager.take().is_some() {
+    /// Whether something on the page needs an answer.
+    fn asks(&self) -> bool {
+        !self.model.approvals.is_empty() || self.model.question.is_some()
+    }
+
+    /// Does what a view wants.
+    fn follow(&mut self, outcome: ViewOutcome) -> Result<(), FaceError> {
+        if matches!(outcome, ViewOutcome::Close | ViewOutcome::CloseWith(_)) {
+            self.views.pop();
+            self.leave_empty_stack()?;
+        }
+        match outcome {
+            ViewOutcome::Effect(effect) | ViewOutcome::CloseWith(effect) => self.perform(vec![effect]),
+            ViewOutcome::Stay | ViewOutcome::Close | ViewOutcome::Pass => Ok(()),
+        }
+    }
+
+    fn close_views(&mut self) -> Result<(), FaceError> {
+        let had_views = !self.views.is_empty();
+        self.views.clear();
+        if had_views { self.leave_empty_stack() } else { Ok(()) }
+    }
+
+    /// Gives the page back once no view lies on it.
+    fn leave_empty_stack(&mut self) -> Result<(), FaceError> {
+        if self.views.is_empty() {
             self.guard.leave_alternate()?;
             self.page.redraw();
             self.due = Some((self.clock)());
         }
         Ok(())
+    }
+
+    /// The conversation has gone on: what views show of it may be old.
+    fn refresh_views(&mut self) {
+        for view in &mut self.views {
+            match self.host.view_data(&view.kind(), &self.model) {
+                ViewData::Nothing | ViewData::Loading => {}
+                data => view.take_data(data),
+            }
+        }
     }
 
     fn notify(&mut self, text: &str) -> Result<(), FaceError> {
@@ -363,26 +417,37 @@ impl Face<'_> {
         if size != self.model.size {
             self.model.update(Event::Input(InputEvent::Resize(size)), now);
         }
-        match &mut self.pager {
-            Some(pager) => {
-                pager.set_size(size);
-                pager.set_asked(!self.model.approvals.is_empty() || self.model.question.is_some());
-                let bytes = pager.draw(&self.model.keymap, &self.model.theme);
-                if bytes == self.pager_bytes {
-                    return Ok(());
-                }
-                self.pager_bytes.clone_from(&bytes);
-                let out = self.page.writer();
-                out.write_all(bytes.as_bytes())?;
-                out.flush()?;
-            }
-            None => {
-                let frame = view(&self.model);
-                self.page.draw(&frame, size, now)?;
-                self.model.update(Event::Drawn, (self.clock)());
-            }
+        if self.views.is_empty() {
+            let frame = view(&self.model);
+            self.page.draw(&frame, size, now)?;
+            self.model.update(Event::Drawn, (self.clock)());
+        } else {
+            self.draw_view(size)?;
         }
         self.drawn_at = now;
+        Ok(())
+    }
+
+    fn draw_view(&mut self, size: ScreenSize) -> Result<(), FaceError> {
+        let Some(view) = self.views.last_mut() else { return Ok(()) };
+        let mut frame = view.draw(&self.model);
+        let has_live_area = view.has_live_area();
+        let asks = self.asks();
+        let mut bytes = String::new();
+        if asks && !has_live_area {
+            mark_question(&mut frame, usize::from(size.rows), &self.model.theme);
+            bytes.push_str(if self.has_rung { "" } else { "\x07" });
+        }
+        self.has_rung = asks;
+        bytes.push_str(&self.view_screen.draw(&frame, size));
+        if !bytes.is_empty() {
+            let out = self.page.writer();
+            out.write_all(bytes.as_bytes())?;
+            out.flush()?;
+        }
+        if has_live_area {
+            self.model.update(Event::Drawn, (self.clock)());
+        }
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use hardpan_terminal::runner::FaceHost;
 use hardpan_terminal::screen::{RestoreHandle, restore_on_signals};
 use hardpan_terminal::text::pad_right;
 use hardpan_terminal::theme::Role;
+use hardpan_terminal::views::ViewData;
 use ratatui::text::{Line, Span};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::mpsc::UnboundedSender;
@@ -47,11 +48,12 @@ impl FaceHost for PageHost {
         let _ = self.effects.send(effect);
     }
 
-    fn view_lines(&mut self, view: ViewKind, model: &Model) -> Option<Vec<Line<'static>>> {
+    fn view_data(&mut self, view: &ViewKind, model: &Model) -> ViewData {
         match view {
-            ViewKind::Help => return Some(help_lines(model)),
+            ViewKind::Help => return ViewData::Lines(help_lines(model)),
             ViewKind::WholeCall => {
-                return model.approvals.front().map(|prompt| prompt.preview.clone());
+                let prompt = model.approvals.front();
+                return prompt.map_or(ViewData::Nothing, |prompt| ViewData::Lines(prompt.preview.clone()));
             }
             ViewKind::Context => match self.app.agent.breakdown() {
                 Some(breakdown) => {
@@ -59,7 +61,9 @@ impl FaceHost for PageHost {
                     let view = context_layers::conversation_view(&self.app.agent, &breakdown);
                     // Nothing can be chosen yet.
                     let view = ContextView { chosen: usize::MAX, ..view }.lines(columns, &model.theme);
-                    return Some(view.head.into_iter().chain(view.rows).chain(view.foot).collect());
+                    return ViewData::Lines(
+                        view.head.into_iter().chain(view.rows).chain(view.foot).collect(),
+                    );
                 }
                 None => self.run_command("/context"),
             },
@@ -67,7 +71,7 @@ impl FaceHost for PageHost {
             ViewKind::Sessions => self.run_command("/resume"),
             ViewKind::Tree => self.run_command("/tree"),
         }
-        None
+        ViewData::Nothing
     }
 
     fn edit_text(&mut self, text: &str) -> Option<String> {
