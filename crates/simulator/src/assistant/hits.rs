@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::search_terms::SearchTerm;
+use super::source_kind::SourceKind;
 
 /// A line with its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +42,8 @@ const MAX_LINES: usize = 6;
 const DEFINITION: usize = 24;
 
 /// The sources that match, the best first, each with its best lines in order.
-pub fn rank(lines: Vec<SourceLine>, terms: &[SearchTerm]) -> Vec<SourceMatch> {
+/// Code counts more than documents, unless these are wanted.
+pub fn rank(lines: Vec<SourceLine>, terms: &[SearchTerm], wants_documents: bool) -> Vec<SourceMatch> {
     let lower: Vec<String> = terms.iter().map(|term| term.word.to_lowercase()).collect();
     let matched = |text: &str| {
         let text = text.to_lowercase();
@@ -90,6 +92,7 @@ pub fn rank(lines: Vec<SourceLine>, terms: &[SearchTerm]) -> Vec<SourceMatch> {
         source.hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.line.cmp(&b.line)));
         source.hits.dedup_by(|a, b| a.line == b.line);
         source.score += source.hits.iter().take(3).map(|hit| hit.score).sum::<usize>();
+        source.score *= SourceKind::of(&source.source).weight(wants_documents);
         source.hits.truncate(MAX_LINES);
         source.hits.sort_by(|a, b| a.line.cmp(&b.line));
     }
@@ -137,6 +140,12 @@ pub fn definition(line: &str) -> Option<&str> {
         return None;
     }
     let word = words.next()?;
+    // A method of Go names its receiver first: `func (c *Client) Send()`.
+    let word = if keyword == "func" && word.starts_with('(') {
+        words.find(|word| !word.ends_with(')'))?
+    } else {
+        word
+    };
     let end = word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len());
     Some(&word[..end]).filter(|name| !name.is_empty())
 }
@@ -270,16 +279,17 @@ mod tests {
             line("b.rs", 9, "pub struct Budget {"),
             line("c.rs", 5, "nothing"),
         ];
-        let found = rank(lines, &terms("Where is the Budget?"));
+        let found = rank(lines, &terms("Where is the Budget?"), false);
         let sources: Vec<&str> = found.iter().map(|found| found.source.as_str()).collect();
         assert_eq!(sources, ["b.rs", "a.rs"]);
         assert_eq!(definition("pub(crate) async fn run_it<T>(x: T)"), Some("run_it"));
         assert_eq!(definition("definitely not"), None);
+        assert_eq!(definition("func (c *Client) Send(x int) error {"), Some("Send"));
     }
 
     #[test]
     fn a_file_matches_by_its_name() {
-        let found = rank(parse_file_list("src/budget.rs\nsrc/other.rs\n", "."), &terms("budget"));
+        let found = rank(parse_file_list("src/budget.rs\nsrc/other.rs\n", "."), &terms("budget"), false);
         assert_eq!(found.iter().map(|found| found.source.as_str()).collect::<Vec<_>>(), ["src/budget.rs"]);
     }
 }

@@ -1,19 +1,30 @@
 //! Extracts search terms from a question, the most specific first.
 
+use super::source_kind::has_file_ending;
+
 /// Words that say nothing about where to search, sorted.
 #[rustfmt::skip] // one line for each word would hide the code
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
-    "been", "before", "but", "by", "call", "called", "calls", "can", "code", "codebase", "could", "defined", "describe", "did", "do",
-    "does", "each", "explain", "file", "files", "find", "for", "from", "function", "functions", "get",
-    "give", "had", "happen", "happens", "has", "have", "here", "how", "i", "if", "implemented", "in",
-    "into", "is", "it", "its", "let", "like", "line", "lines", "list", "look", "made", "make", "many",
-    "may", "me", "more", "most", "must", "my", "need", "no", "not", "of", "on", "one", "only", "or",
-    "other", "our", "out", "over", "please", "project", "repository", "search", "see", "shall", "should",
-    "show", "so", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they",
-    "thing", "things", "this", "those", "to", "under", "up", "us", "use", "used", "uses", "using", "want",
-    "was", "way", "we", "were", "what", "when", "where", "which", "who", "whose", "why", "will", "with",
-    "without", "work", "works", "would", "you", "your",
+    "a", "about", "add", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
+    "because", "been", "before", "between", "both", "but", "by", "call", "called", "caller", "callers",
+    "calls", "can", "cannot", "change", "class", "code", "codebase", "come", "comes", "constant", "contain",
+    "contains", "content", "contents", "could", "create", "declared", "defined", "definition", "depend",
+    "depends", "describe", "did", "do", "does", "doing", "done", "during", "each", "edit", "enum", "every",
+    "explain", "few", "file", "files", "find", "fix", "for", "from", "function", "functions", "get", "give",
+    "got", "had", "happen", "happens", "has", "have", "here", "how", "i", "if", "implement", "implemented",
+    "in", "inside", "interface", "into", "is", "it", "its", "just", "let", "like", "line", "lines", "list",
+    "locate", "look", "made", "make", "many", "may", "me", "mean", "means", "method", "methods", "module",
+    "more", "most", "move", "much", "must", "my", "need", "never", "no", "not", "nothing", "now", "of",
+    "on", "one", "only", "or", "organised", "organized", "other", "our", "out", "over", "part", "parts",
+    "place", "places", "please", "project", "really", "refactor", "reference", "referenced", "references",
+    "remove", "rename", "replace", "repo", "repository", "rewrite", "same", "say", "says", "search", "see",
+    "shall", "should", "show", "since", "so", "some", "something", "still", "struct", "structured", "such",
+    "take", "takes", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "thing", "things", "this", "those", "through", "to", "too", "trait", "try", "type", "under", "up",
+    "update", "upon", "us", "usage", "usages", "use", "used", "user", "users", "uses", "using", "variable",
+    "very", "want", "was", "way", "we", "well", "were", "what", "when", "where", "which", "while", "who",
+    "whole", "whose", "why", "will", "with", "without", "work", "works", "would", "write", "yes", "you",
+    "your",
 ];
 
 /// Words of a greeting, or of a question about the assistant itself, sorted.
@@ -48,14 +59,12 @@ pub fn terms(question: &str) -> Vec<SearchTerm> {
     let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
     for token in question.split(|c| !is_part(c)) {
         let token = token.trim_matches(|c: char| "./:-".contains(c));
-        let is_path =
-            token.contains('/') || token.split_once('.').is_some_and(|(_, end)| (1..=4).contains(&end.len()));
-        if is_path && token.len() > 3 {
+        if is_path_word(token) {
             add(token, 6);
             continue;
         }
         for name in token.split([':', '.', '-']).filter(|name| !name.is_empty()) {
-            let parts = parts(name);
+            let parts = identifier_parts(name);
             let [only] = &parts[..] else {
                 add(name, 5);
                 parts.iter().filter(|part| is_specific(part)).for_each(|part| add(&stem(part), 1));
@@ -72,7 +81,8 @@ pub fn terms(question: &str) -> Vec<SearchTerm> {
     terms
 }
 
-fn is_specific(word: &str) -> bool {
+/// Whether a word says anything about where to search.
+pub fn is_specific(word: &str) -> bool {
     let word = word.to_lowercase();
     word.chars().count() >= 3
         && STOP_WORDS.binary_search(&&*word).is_err()
@@ -80,8 +90,19 @@ fn is_specific(word: &str) -> bool {
         && !word.chars().all(|c| c.is_ascii_digit())
 }
 
+/// Files that are known without an ending.
+const FILE_NAMES: [&str; 8] =
+    ["Makefile", "Dockerfile", "Justfile", "justfile", "LICENSE", "README", "CHANGELOG", "Rakefile"];
+
+/// Whether a word names a file or a folder, by the look of it.
+pub fn is_path_word(word: &str) -> bool {
+    let has_folder =
+        word.contains('/') && word.split('/').all(|part| part.len() != 1) && !word.contains("//");
+    word.len() > 3 && (has_folder || has_file_ending(word)) || FILE_NAMES.contains(&word)
+}
+
 /// The words of an identifier: `parseConfig`, `parse_config` and `HTTPServer` have two each.
-fn parts(name: &str) -> Vec<String> {
+pub fn identifier_parts(name: &str) -> Vec<String> {
     let chars: Vec<char> = name.chars().collect();
     let mut parts = vec![String::new()];
     for (index, &c) in chars.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Splits the context of a request into lines with their source: file, URL, panel, tool result.
 
-use super::hits::{SourceLine, is_path, numbered, parse_grep_output};
+use super::hits::{SourceLine, is_path, numbered};
 
 /// What kind of lines a section has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,12 +96,6 @@ fn map(line: &str, file: &mut Option<String>, lines: &mut Vec<SourceLine>) {
     } else if let Some(file) = file.as_ref().filter(|_| !line.trim().is_empty()) {
         lines.push(SourceLine { source: file.clone(), number: None, text: line.trim().to_owned() });
     }
-}
-
-/// The lines of an earlier tool result: search results, or any other text.
-pub fn lines_of_tool_result(text: &str, label: &str) -> Vec<SourceLine> {
-    let found = parse_grep_output(text);
-    if found.is_empty() { lines_with_source(text, label) } else { found }
 }
 
 #[cfg(test)]
