@@ -33,7 +33,7 @@ pub fn answer(prompt: &Prompt, choice: &ToolChoice) -> SimulatedAnswer {
         None => (None, ""),
     };
     let after = at.map_or(&[][..], |at| &prompt.messages[at + 1..]);
-    let evidence = Evidence::collect(prompt, after);
+    let mut evidence = Evidence::collect(prompt, after);
     if choice.is_forced() && evidence.rounds == 0 {
         return forced_call(prompt, choice, text);
     }
@@ -42,6 +42,7 @@ pub fn answer(prompt: &Prompt, choice: &ToolChoice) -> SimulatedAnswer {
     if question.intent == Intent::Greeting {
         return SimulatedAnswer::text(report::greeting());
     }
+    evidence.sort_definitions(question.wants_documents);
     let seen = evidence.lines.iter().chain(&evidence.files).cloned().collect();
     let mut found = hits::rank(seen, &question.terms, question.wants_documents);
     if *choice != ToolChoice::None {
@@ -89,30 +90,44 @@ fn questions(prompt: &Prompt) -> Vec<(usize, String)> {
     let is_result = |block: &Block| matches!(*block.content, Content::Result(_));
     let written = prompt.messages.iter().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     let written = written.filter(|(_, message)| !message.blocks.iter().any(is_result));
-    let text = written.map(|(at, message)| (at, question_text(&message.blocks)));
-    text.filter(|(_, text)| !text.is_empty()).collect()
+    let mut questions: Vec<(usize, String)> = Vec::new();
+    for (at, message) in written {
+        let text = question_text(&message.blocks, questions.is_empty());
+        if !text.is_empty() {
+            questions.push((at, text));
+        }
+    }
+    questions
 }
 
-/// The user's text in a message, without the context that a layout puts around it.
-fn question_text(blocks: &[Block]) -> String {
+/// How texts begin that layouts put around the user's.
+const CONTEXT_STARTS: [&str; 13] = [
+    "=== ",
+    "[file:",
+    "[symbols:",
+    "# Repository",
+    "# Working Files",
+    "# Reference Files",
+    "# File Tree",
+    "# URL Context",
+    "Context from ",
+    "Current date and time:",
+    "Directory structure",
+    "System instructions (repeated",
+    "The context follows;",
+];
+
+/// The user's text in a message, without the context that a layout puts around it. In the last message,
+/// a layout may have put it below a file, as its last line.
+fn question_text(blocks: &[Block], is_last: bool) -> String {
     let own = blocks.iter().flat_map(|block| texts(&block.content)).filter_map(|text| {
         let text = text.split("[state of the workspace]").next().unwrap_or_default().trim().to_owned();
-        let text = if text.starts_with("Context from ") {
-            text.lines().last().unwrap_or_default().to_owned()
-        } else {
-            text
+        let text = match text.starts_with("Context from ") && is_last {
+            true => text.lines().last().unwrap_or_default().to_owned(),
+            false => text,
         };
-        let is_context = [
-            "=== ",
-            "[file:",
-            "[symbols:",
-            "# Repository",
-            "# Working Files",
-            "# Reference Files",
-            "# File Tree",
-            "# URL Context",
-        ];
-        Some(text).filter(|text| !text.is_empty() && !is_context.iter().any(|start| text.starts_with(start)))
+        let is_context = CONTEXT_STARTS.iter().any(|start| text.starts_with(start));
+        (!text.is_empty() && !is_context).then_some(text)
     });
     own.collect::<Vec<_>>().join("\n")
 }

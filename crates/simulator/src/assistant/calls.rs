@@ -64,7 +64,7 @@ pub fn next_calls(
         Intent::Search => match evidence.rounds {
             0 => tools.symbols(&words(terms)).into_iter().chain(tools.search(question)).collect(),
             1 if found.is_empty() && evidence.definitions.is_empty() => tools.search_everywhere(terms),
-            _ => tools.read_best(evidence, found),
+            _ => Vec::new(),
         },
     }
 }

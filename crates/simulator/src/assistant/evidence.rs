@@ -3,6 +3,7 @@
 use hardpan_prompt::{Block, Call, Content, Prompt, PromptMessage, ToolOutcome, ToolResult};
 
 use super::hits::{self, SourceLine};
+use super::source_kind::SourceKind;
 use crate::script::texts;
 
 /// A definition of the symbol index.
@@ -69,6 +70,17 @@ impl Evidence {
             }
         }
         evidence
+    }
+
+    /// Puts code before tests and documents, and types and functions before their parts; otherwise the
+    /// index's order stays.
+    pub fn sort_definitions(&mut self, wants_documents: bool) {
+        const PARTS: [&str; 5] = ["field", "variant", "parameter", "property", "heading"];
+        self.definitions.sort_by_key(|definition| {
+            let kind = definition.what.split_whitespace().next().unwrap_or_default();
+            let weight = SourceKind::of(&definition.path).weight(wants_documents);
+            (std::cmp::Reverse(weight), PARTS.contains(&kind))
+        });
     }
 
     /// Whether a tool was called.

@@ -127,7 +127,7 @@ impl Question {
             .collect();
         if let Some(name) = quoted_name(text).filter(|_| terms.is_empty()) {
             // A name in quotes is meant, however common it is.
-            terms.push(SearchTerm { word: name.to_owned(), weight: 5 });
+            terms.push(SearchTerm { word: name.to_owned(), asked: name.to_owned(), weight: 5 });
         }
         let mut question = Question {
             intent: Intent::Search,

@@ -101,7 +101,7 @@ pub fn users(name: &str, evidence: &Evidence) -> Option<String> {
         count => {
             let mut files: Vec<&str> = code.iter().map(|line| line.source.as_str()).collect();
             files.dedup();
-            let head = format!("{} in {} use it:", plural(count, "line"), plural(files.len(), "file"));
+            let head = format!("Used in {} of {}:", plural(count, "line"), plural(files.len(), "file"));
             add(&mut text, &head);
             code.iter().take(MAX_PLACES).for_each(|line| text.push_str(&place(line)));
             text.push_str(&more(count, MAX_PLACES, "line"));
@@ -247,7 +247,7 @@ fn plural(count: usize, noun: &str) -> String {
 fn quoted(terms: &[SearchTerm]) -> String {
     // Parts of a name say nothing beside it.
     let said = terms.iter().filter(|term| term.weight > 1).take(4);
-    said.map(|term| format!("`{}`", term.word)).collect::<Vec<_>>().join(", ")
+    said.map(|term| format!("`{}`", term.asked)).collect::<Vec<_>>().join(", ")
 }
 
 fn shorten(line: &str) -> String {

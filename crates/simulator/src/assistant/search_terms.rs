@@ -42,6 +42,8 @@ const ENDINGS: &[&str] = &["ations", "ation", "ings", "ing", "ies", "ied", "ers"
 pub struct SearchTerm {
     /// The word, matched in any case and anywhere in a line.
     pub word: String,
+    /// The word as it stands in the question.
+    pub asked: String,
     /// How specific it is: a path counts more than a name, a name more than a word.
     pub weight: usize,
 }
@@ -49,31 +51,31 @@ pub struct SearchTerm {
 /// The search terms of a question, the most specific first.
 pub fn terms(question: &str) -> Vec<SearchTerm> {
     let mut terms: Vec<SearchTerm> = Vec::new();
-    let mut add = |word: &str, weight: usize| {
+    let mut add = |word: &str, asked: &str, weight: usize| {
         let known = terms.iter_mut().find(|term| term.word.eq_ignore_ascii_case(word));
         match known {
             Some(term) => term.weight = term.weight.max(weight),
-            None => terms.push(SearchTerm { word: word.to_owned(), weight }),
+            None => terms.push(SearchTerm { word: word.to_owned(), asked: asked.to_owned(), weight }),
         }
     };
     let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
     for token in question.split(|c| !is_part(c)) {
         let token = token.trim_matches(|c: char| "./:-".contains(c));
         if is_path_word(token) {
-            add(token, 6);
+            add(token, token, 6);
             continue;
         }
         for name in token.split([':', '.', '-']).filter(|name| !name.is_empty()) {
             let parts = identifier_parts(name);
             let [only] = &parts[..] else {
-                add(name, 5);
-                parts.iter().filter(|part| is_specific(part)).for_each(|part| add(&stem(part), 1));
+                add(name, name, 5);
+                parts.iter().filter(|part| is_specific(part)).for_each(|part| add(&stem(part), part, 1));
                 continue;
             };
             if is_specific(only) {
                 // A long word is more specific than a short one.
                 let weight = 2 + usize::from(only.len() >= 7) + usize::from(token.contains(':'));
-                add(&stem(only), weight);
+                add(&stem(only), only, weight);
             }
         }
     }
