@@ -212,7 +212,7 @@ async fn main() {
     let (items, settled) = time(|| bench.refresh());
     let processor = processor_ms() - processor;
     let again = bench.timed_refresh();
-    let (_, described) = time(|| bench.app.context.warm_up());
+    let (_, described) = time(|| bench.app.context.warm_up(&mut |_, _| ()));
     let changed = items.iter().filter(|item| {
         let before = items_before.iter().find(|before| before.key == item.key);
         before.is_none_or(|before| before.body.hash() != item.body.hash())

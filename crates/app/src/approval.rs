@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
+use hardpan_economy::format::format_dollars;
 use hardpan_files::{create_private_folder, read_small_text};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
+use crate::attachment_price::AttachmentPrice;
 use crate::audit_log::{AllowedBy, AuditLog};
 use crate::notice::{Notice, NoticeSink};
 use crate::repository_programs::names_programs;
@@ -32,6 +34,24 @@ pub trait UserPrompter: Send + Sync {
 
     /// Asks for a line of text. None if the user gave none, or is no longer there.
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// Asks for a line that nobody may see, such as a key. None if the user gave none, or if this face
+    /// cannot hide what is typed.
+    fn ask_secret<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Asks whether a prompt is to be sent whose attachments cost more than `limit` dollars.
+    fn confirm_price(&self, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
+        let limit = format_dollars(limit);
+        let question = format!(
+            "What goes with this prompt costs {price}, more than {limit} (`ask_above` in config.toml). Send it? y or n"
+        );
+        Box::pin(async move {
+            let answer = self.ask_text(&question).await;
+            answer.is_some_and(|answer| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+        })
+    }
 }
 
 /// The user's answer to an approval question.

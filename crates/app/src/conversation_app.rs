@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hardpan_agent::{
     Agent, ClientFactory, Conversation, Input, InputSource, PreviewError, RequestPreview, SessionSwitchKind,
 };
+use hardpan_context::Target;
 use hardpan_prompt::Image;
 use hardpan_session::SessionStore;
 use hardpan_tools::Scope;
 
 use crate::actions::ActionError;
 use crate::agents::{find_agent, switch_tools};
+use crate::approval::{ApprovalMode, UserPrompter};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
@@ -55,6 +57,10 @@ pub struct ConversationApp {
     /// Images that go with the first prompt.
     pub(crate) images: Mutex<Vec<Image>>,
     pub(crate) foreign_sessions: ForeignSessions,
+    /// Whether the user said yes to everything.
+    pub(crate) approval: ApprovalMode,
+    /// How to ask the user; none if nobody is there.
+    pub(crate) prompter: Option<Arc<dyn UserPrompter>>,
     /// The temporary folder of a conversation that is not stored, removed on drop.
     pub(crate) _scratch: Option<ScratchFolder>,
 }
@@ -74,6 +80,21 @@ impl ConversationApp {
     /// Whether the simulator answers. Its cache costs nothing and need not be kept warm.
     pub fn is_simulated(&self) -> bool {
         self.connection.is_simulated()
+    }
+
+    /// Whether the simulator would answer requests to a model, because there is no key for it.
+    pub fn is_offline(&self, target: &Target) -> bool {
+        self.connection.is_offline(target)
+    }
+
+    /// How to ask the user something; none if nobody is there.
+    pub fn prompter(&self) -> Option<&Arc<dyn UserPrompter>> {
+        self.prompter.as_ref()
+    }
+
+    /// Images that go with the next prompt.
+    pub(crate) fn waiting_images(&self) -> Vec<Image> {
+        self.images.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Opens the files that a prompt mentions with `@`, and returns the images that go with it. A

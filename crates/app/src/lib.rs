@@ -39,6 +39,7 @@
 mod actions; // switch conversations, change the model, undo, ask for prices
 pub mod agents; // which agent a conversation has
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
+pub mod attachment_price; // AttachmentPrice: what goes with a prompt, priced before it is sent
 pub mod audit_log; // AuditLog: what tools were allowed to do, by whom
 mod clock; // now: where the clock enters
 mod command_panels; // CommandPanel: outputs of commands that follow the repository
@@ -49,6 +50,7 @@ mod conversation_app; // ConversationApp: what a face works with
 mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
 mod error_text; // error_text: an error with its causes, in one line
 mod file_changes; // FileChanges: which open files somebody else changed
+mod folder_facts; // FolderFacts: what a person may want to know about a folder at the start
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
 mod git_panels; // GitTool: outputs of git that stay in view
@@ -80,5 +82,6 @@ pub use actions::{ActionError, ResumedConversation};
 pub use conversation_app::{Attachments, ConversationApp, is_command};
 pub use conversation_panels::ConversationPanels;
 pub use error_text::error_text;
+pub use folder_facts::{FolderFacts, NotableName};
 pub use notice::{DiscardNotices, IndexProgress, Notice, NoticeSink};
 pub use open::{FaceHooks, OpenError};

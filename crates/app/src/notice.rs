@@ -148,6 +148,13 @@ pub enum Notice {
         /// Model id.
         model: String,
     },
+    /// Several providers have a key, and nothing says which one to use.
+    SeveralKeys {
+        /// The provider that is used.
+        used: String,
+        /// The other ones.
+        others: Vec<String>,
+    },
     /// A skill or a prompt template is skipped.
     ExpansionSkipped(ExpansionProblem),
     /// The agent of the conversation is no longer there; the default one goes on.
@@ -315,6 +322,11 @@ impl fmt::Display for Notice {
             Notice::ProviderGone { provider, model } => write!(
                 f,
                 "this conversation used {provider}/{model}, and there is no provider {provider} any more; continuing with another model (choose one with --model)"
+            ),
+            Notice::SeveralKeys { used, others } => write!(
+                f,
+                "{used} is used, the first in the order of preference; there are keys for {}, too: choose with --provider, or set `provider` in config.toml",
+                others.join(", ")
             ),
             Notice::ExpansionSkipped(problem) => problem.fmt(f),
             Notice::AgentGone(unknown) => write!(f, "{unknown}; the default agent goes on"),

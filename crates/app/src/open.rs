@@ -41,7 +41,7 @@ use crate::settings::{PagesMode, Settings, SettingsError, expand_home};
 use crate::subagents::{Subagents, offers_tasks, register_shown_tool};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
-    resolve_lifetime, resolve_target,
+    resolve_lifetime, resolve_target, undecided_providers,
 };
 use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet, web_options};
 use crate::workspace_context::WorkspaceContext;
@@ -283,6 +283,8 @@ impl ConversationApp {
             stored_pinned: Mutex::new(pinned),
             images: Mutex::new(images),
             foreign_sessions: options.foreign_sessions,
+            approval: options.approval,
+            prompter: face.prompter.clone(),
             _scratch: scratch,
         })
     }
@@ -431,6 +433,11 @@ pub(crate) fn choose_target(
     notices: &dyn NoticeSink,
 ) -> Result<Target, OpenError> {
     let model = known_session_model(settings, conversation.model.as_ref(), notices);
+    if let [used, others @ ..] = &undecided_providers(options, settings, model.is_some())[..]
+        && !others.is_empty()
+    {
+        notices.notice(Notice::SeveralKeys { used: used.clone(), others: others.to_vec() });
+    }
     let mut target = resolve_target(options, settings, model)?;
     apply_learned_factor(&mut target, state);
     Ok(target)

@@ -50,6 +50,14 @@ impl ProviderConnection {
         }
     }
 
+    /// Whether the simulator answers requests to a model.
+    pub(crate) fn is_offline(&self, target: &Target) -> bool {
+        match self.access {
+            ProviderAccess::Simulator => true,
+            ProviderAccess::ByKey => ProviderRoute::is_simulated(target, &self.settings),
+        }
+    }
+
     /// Stores what answers taught, for the next process.
     pub(crate) fn save_learned(&self) {
         let factor = self.factor.lock().unwrap_or_else(PoisonError::into_inner).clone();

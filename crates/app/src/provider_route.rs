@@ -72,7 +72,7 @@ impl ProviderRoute {
         let config = settings.config.providers.get(provider).cloned().unwrap_or_default();
         let key = settings.key(provider, wire)?;
         let address = settings.base_url(provider, wire);
-        if key.is_none() && !wire.key_env.is_empty() && address.is_usual() {
+        if key.is_none() && needs_key(wire, &address) {
             return Ok(ProviderRoute::simulated());
         }
         let BaseUrl { url: base_url, source } = address.clone();
@@ -91,6 +91,12 @@ impl ProviderRoute {
         let unusual = Some(address).filter(|address| !address.is_usual());
         let unusual = unusual.map(|address| BaseUrl { url: mask_url(&address.url), ..address });
         Ok(ProviderRoute { transport, endpoint, simulated: false, unusual, reports_true_usage })
+    }
+
+    /// Whether the simulator answers requests to a model, because there is no key.
+    pub(crate) fn is_simulated(target: &Target, settings: &Settings) -> bool {
+        let has_key = settings.key(&target.provider, &target.profile).is_ok_and(|key| key.is_some());
+        !has_key && needs_key(&target.profile, &settings.base_url(&target.provider, &target.profile))
     }
 
     /// What the user should know about this route to `target`: that the simulator answers, or that
@@ -116,6 +122,11 @@ impl ProviderRoute {
             reports_true_usage: false,
         }
     }
+}
+
+/// Whether a provider at this address answers only those with a key.
+fn needs_key(wire: &ProviderProfile, address: &BaseUrl) -> bool {
+    !wire.key_env.is_empty() && address.is_usual()
 }
 
 /// One simulator for the whole process, so that all of its requests share one prompt cache.

@@ -10,6 +10,7 @@ mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
 mod keys; // the providers' keys
 mod project_files; // ProjectFiles: the project's own settings, read once
+mod store; // what Hardpan itself writes into the settings
 mod trust; // which projects' own settings are used
 
 use std::fs;
@@ -28,6 +29,7 @@ pub use config::{
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};
+pub use keys::KeySource;
 pub use project_files::{ProjectFiles, ProjectFilesError};
 pub use trust::{TrustReview, TrustState, remove_trust};
 
@@ -230,6 +232,7 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     // What goes on by itself costs the user's money.
     project.spine = SpineConfig::default();
     project.task = TaskConfig::default();
+    project.ask_above = None;
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

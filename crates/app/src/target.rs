@@ -131,16 +131,62 @@ const PREFERRED_PROVIDERS: [&str; 5] =
 
 /// The provider to use if nothing names one: one with a key, if there is any.
 fn provider_with_key(settings: &Settings) -> Option<String> {
-    let preference = |id: &str| PREFERRED_PROVIDERS.iter().position(|preferred| *preferred == id);
-    let ids = providers_with_key(settings);
-    ids.into_iter().min_by_key(|id| preference(id).unwrap_or(PREFERRED_PROVIDERS.len()))
+    providers_with_key(settings).into_iter().next()
 }
 
-/// The providers that the user has a key for.
-fn providers_with_key(settings: &Settings) -> Vec<String> {
+/// The providers that the user has a key for, in the order of preference.
+pub fn providers_with_key(settings: &Settings) -> Vec<String> {
     let has_key = |id: &str, profile| settings.key(id, profile).is_ok_and(|key| key.is_some());
     let with_key = settings.catalogue.providers().filter(|it| has_key(&it.id, &it.profile));
-    with_key.map(|it| it.id.clone()).collect()
+    let mut ids: Vec<String> = with_key.map(|it| it.id.clone()).collect();
+    let preference = |id: &str| PREFERRED_PROVIDERS.iter().position(|preferred| *preferred == id);
+    ids.sort_by_key(|id| preference(id).unwrap_or(PREFERRED_PROVIDERS.len()));
+    ids
+}
+
+/// What decides which provider requests go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderReason {
+    /// A flag, or a variable of this name.
+    Named(&'static str),
+    /// `provider` or `model` in `config.toml`.
+    Setting(&'static str),
+    /// It is the only one with a key.
+    OnlyKey,
+    /// Several have a key; it comes first in the order of preference.
+    FirstOfSeveral,
+    /// There is no key at all.
+    NoKey,
+}
+
+/// Why requests of a new conversation go to the provider that they go to.
+pub fn provider_reason(options: &TargetOptions, settings: &Settings) -> ProviderReason {
+    let config = &settings.config;
+    let named = [
+        (options.model.is_some(), "--model"),
+        (options.provider.is_some(), "--provider"),
+        (env_value("HARDPAN_MODEL").is_some(), "HARDPAN_MODEL"),
+        (env_value("HARDPAN_PROVIDER").is_some(), "HARDPAN_PROVIDER"),
+    ];
+    if let Some((_, name)) = named.into_iter().find(|(is_set, _)| *is_set) {
+        return ProviderReason::Named(name);
+    }
+    match providers_with_key(settings).len() {
+        _ if config.provider.is_some() => ProviderReason::Setting("provider"),
+        _ if config.model.is_some() => ProviderReason::Setting("model"),
+        0 => ProviderReason::NoKey,
+        1 => ProviderReason::OnlyKey,
+        _ => ProviderReason::FirstOfSeveral,
+    }
+}
+
+/// The providers with a key among which nothing decides, in the order of preference: neither flags nor
+/// variables, nor the session, nor the settings.
+pub fn undecided_providers(options: &TargetOptions, settings: &Settings, has_session: bool) -> Vec<String> {
+    match provider_reason(options, settings) {
+        ProviderReason::FirstOfSeveral if !has_session => providers_with_key(settings),
+        _ => Vec::new(),
+    }
 }
 
 /// The provider of a model whose name does not tell it: the one of the settings, else the only one
@@ -214,7 +260,7 @@ impl TargetNotices {
 
 /// The model that a provider's row names as its default. If it names none: its model with the
 /// largest window; among equals, the one whose name sorts last.
-fn default_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
+pub fn default_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
     if let Some(named) = &settings.catalogue.provider(provider)?.default_model {
         return Ok(named.clone());
     }

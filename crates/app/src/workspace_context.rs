@@ -175,10 +175,26 @@ impl WorkspaceContext {
         self.reader.stop_indexing();
     }
 
-    /// Updates the symbol index before it is needed, so that the first prompt does not wait.
-    pub fn warm_up(&self) {
-        if self.map_tokens != Some(0) {
-            self.reader.warm_up();
+    /// Goes on with the index after [`stop_indexing`](Self::stop_indexing).
+    pub fn resume_indexing(&self, progress: &mut dyn FnMut(usize, usize)) {
+        self.reader.resume_indexing();
+        self.warm_up(progress);
+    }
+
+    /// Whether requests describe the repository, for which an index is needed.
+    pub(crate) fn shows_repository(&self) -> bool {
+        self.map_tokens != Some(0)
+    }
+
+    pub(crate) fn reader(&self) -> &FolderReader {
+        &self.reader
+    }
+
+    /// Updates the symbol index before it is needed, so that the first prompt does not wait. `progress`
+    /// gets the number of files so far and in all.
+    pub fn warm_up(&self, progress: &mut dyn FnMut(usize, usize)) {
+        if self.shows_repository() {
+            self.reader.warm_up(progress);
         }
     }
 

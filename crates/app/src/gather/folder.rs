@@ -276,9 +276,35 @@ impl FolderReader {
         self.index.stop(STOP_WAIT);
     }
 
-    /// Updates the symbol index without showing progress, so that what is asked next is fast.
-    pub fn warm_up(&self) {
-        self.index.with_current(&mut |_, _| (), |_| ());
+    /// Updates the symbol index, so that what is asked next is fast. `progress` gets the number of files
+    /// so far and in all.
+    pub fn warm_up(&self, progress: &mut dyn FnMut(usize, usize)) {
+        self.index.with_current(progress, |_| ());
+    }
+
+    /// What git says about the repository; none without one, or if git fails.
+    pub(crate) fn git_status(&self) -> Option<String> {
+        self.git.status().ok().flatten()
+    }
+
+    /// The instruction files of the folder, and how many skills the model is told of.
+    pub(crate) fn instructions(&self) -> (Vec<String>, usize) {
+        let files = read_system(&self.scope, &self.settings).project_files;
+        (files.iter().map(|file| file.path.to_string()).collect(), self.skills.len())
+    }
+
+    /// Passes the index to `use_index` once it is there; nobody is told if it is not.
+    pub(crate) fn with_ready_index<R>(
+        &self,
+        wait: IndexWait,
+        use_index: impl FnOnce(&SymbolIndex) -> R,
+    ) -> Option<R> {
+        self.index.with_current_within(wait, &mut |_, _| (), use_index).ok()
+    }
+
+    /// Goes on with an index that was stopped.
+    pub(crate) fn resume_indexing(&self) {
+        self.index.resume();
     }
 
     /// Adds what git says about the repository, or why it says nothing.

@@ -85,6 +85,9 @@ pub struct Config {
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
     /// Default: false.
     pub keep_alive: Option<bool>,
+    /// Ask before a prompt is sent whose files, images and pasted text cost more than this, in dollars.
+    /// Default: 0.10.
+    pub ask_above: Option<f64>,
     /// Compact a conversation that fills this fraction of the window (0 to 1); 0 means never.
     #[serde(deserialize_with = "deserialize_fraction")]
     pub compact_at: Option<f64>,
@@ -486,6 +489,7 @@ impl Config {
             },
             private_hosts: below.private_hosts.into_iter().chain(above.private_hosts).collect(),
             keep_alive: above.keep_alive.or(below.keep_alive),
+            ask_above: above.ask_above.or(below.ask_above),
             compact_at: above.compact_at.or(below.compact_at),
             steering: above.steering.or(below.steering),
             follow_up: above.follow_up.or(below.follow_up),

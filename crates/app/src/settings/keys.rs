@@ -1,6 +1,7 @@
 //! The providers' keys: from the environment, else from `keys.toml`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use hardpan_files::{RegularFile, UnreadableReason};
@@ -12,15 +13,51 @@ use super::{Settings, SettingsError};
 /// The largest file of keys, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// Where a key comes from. `Display` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// This variable.
+    Environment(String),
+    /// `keys.toml`.
+    File,
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeySource::Environment(name) => f.write_str(name),
+            KeySource::File => f.write_str("keys.toml"),
+        }
+    }
+}
+
 impl Settings {
     /// The provider's key: from the environment, else from `keys.toml` in the config folder.
     pub fn key(&self, provider: &str, wire: &ProviderProfile) -> Result<Option<ApiKey>, SettingsError> {
-        let from_environment =
-            wire.key_env.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()));
-        if let Some(key) = from_environment {
-            return Ok(Some(ApiKey::new(&key)));
+        Ok(self.find_key(provider, wire)?.map(|(key, _)| key))
+    }
+
+    /// Where the provider's key comes from; none if there is no key.
+    pub fn key_source(
+        &self,
+        provider: &str,
+        wire: &ProviderProfile,
+    ) -> Result<Option<KeySource>, SettingsError> {
+        Ok(self.find_key(provider, wire)?.map(|(_, source)| source))
+    }
+
+    fn find_key(
+        &self,
+        provider: &str,
+        wire: &ProviderProfile,
+    ) -> Result<Option<(ApiKey, KeySource)>, SettingsError> {
+        let value = |name: &String| std::env::var(name).ok().filter(|key| !key.is_empty());
+        let from_environment = wire.key_env.iter().find_map(|name| Some((value(name)?, name)));
+        if let Some((key, name)) = from_environment {
+            return Ok(Some((ApiKey::new(&key), KeySource::Environment(name.clone()))));
         }
-        Ok(self.stored_keys()?.get(provider).map(|key| ApiKey::new(key)))
+        let stored = self.stored_keys()?;
+        Ok(stored.get(provider).map(|key| (ApiKey::new(key), KeySource::File)))
     }
 
     /// Every key that is known, of any provider, for keeping them from commands.

@@ -77,7 +77,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let quit_requested = commands::register_commands(&app);
     let output = EventOutput::start(&app, flags.output, true);
     let context = app.context.clone();
-    drop(tokio::task::spawn_blocking(move || context.warm_up()));
+    drop(tokio::task::spawn_blocking(move || context.warm_up(&mut |_, _| ())));
     agent.start().await;
     if flags.output == OutputFormat::Text {
         print_greeting(&app);

@@ -102,6 +102,11 @@ impl LiveIndex {
         drop(self.is_free.wait_timeout_while(self.lock(), limit, |slot| slot.in_use));
     }
 
+    /// Builds the index again from the next use on, after a [`stop`](Self::stop).
+    pub fn resume(&self) {
+        self.is_stopped.store(false, Ordering::Relaxed);
+    }
+
     /// Whether the folder has more files than are listed and indexed.
     pub fn is_truncated(&self) -> bool {
         self.progress.is_truncated.load(Ordering::Relaxed)
