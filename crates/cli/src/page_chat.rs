@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
-use hardpan_app::{ConversationApp, FaceHooks};
+use hardpan_app::{ConversationApp, FaceHooks, IndexProgress, NoticeSink};
 use hardpan_terminal::editor::{
     CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
 };
@@ -90,8 +90,11 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let reader = EventReader::start(&agent, move |event| {
         mapper.map(event).into_iter().for_each(|event| events.event(event));
     });
-    let context = app.context.clone();
-    drop(tokio::task::spawn_blocking(move || context.warm_up()));
+    let (context, shown) = (app.context.clone(), notices.clone());
+    drop(tokio::task::spawn_blocking(move || {
+        context.warm_up(&mut |done, total| shown.index_progress(IndexProgress::Indexed { done, total }));
+        shown.index_progress(IndexProgress::Finished);
+    }));
     agent.start().await;
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
 
