@@ -26,6 +26,7 @@ use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model};
 use hardpan_terminal::runner::{self, Clock, FaceMessage};
 use hardpan_terminal::screen::{Rewrap, ScreenSize};
 use hardpan_terminal::theme::Theme;
+use hardpan_terminal::transcript::BlockSource;
 use ratatui::text::Line;
 use tokio::sync::mpsc as async_channel;
 
@@ -101,7 +102,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let clock = program_clock();
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
-    model.page.push(BlockKind::Greeting, greeting(&app));
+    model.say(BlockKind::Greeting, BlockSource::Lines(greeting(&app)));
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
     let rewrap = Rewrap::detect(|name| std::env::var(name).ok());

@@ -35,6 +35,7 @@ pub use self::core_sample::{CacheState, LayerPart, STRIP_CELLS, core_sample, lay
 pub use self::diff::{CONTEXT_LINES, FileDiff, line_counts, side_by_side};
 pub use self::markdown::{MarkdownRenderer, render_markdown};
 pub use self::status::{StatusLine, Warmth};
+pub(crate) use self::tool_call::output_lines;
 pub use self::tool_call::{
     CallState, FAILED_TAIL, RUNNING_TAIL, Subject, ToolCall, command_lines, subagent_line, warning_lines,
 };

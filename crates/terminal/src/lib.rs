@@ -15,6 +15,7 @@ pub mod screen;
 mod test_face;
 pub mod text;
 pub mod theme;
+pub mod transcript;
 pub mod update;
 pub mod view;
 pub mod views;

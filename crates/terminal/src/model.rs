@@ -21,6 +21,7 @@ use crate::input::InputEvent;
 use crate::keymap::{KeyPress, Keymap};
 use crate::screen::ScreenSize;
 use crate::theme::Theme;
+use crate::transcript::{BlockSource, Transcript};
 pub use crate::views::ViewKind;
 
 /// An approval that appears sooner after a key than this waits: the next key was meant for the line.
@@ -41,6 +42,8 @@ pub enum Event {
     Tick,
     /// A frame with the current state is on the screen.
     Drawn,
+    /// The page went behind a view or the full screen, or came back.
+    PageHidden(bool),
     /// The external editor gave this text.
     EditorClosed(String),
     /// A queued message was taken back.
@@ -238,8 +241,12 @@ pub struct Model {
     pub reasoning: String,
     /// When the reasoning began.
     pub reasoning_since: Option<Duration>,
+    /// Everything that was said.
+    pub transcript: Transcript,
     /// Lines that are to be printed.
     pub page: PageText,
+    /// The page is not on the screen: what is said meanwhile is printed when it is back.
+    pub is_page_hidden: bool,
     /// The status line; its mode is taken from `mode`.
     pub status: StatusLine,
     /// What goes on in the background.
@@ -284,7 +291,9 @@ impl Model {
             has_begun: false,
             reasoning: String::new(),
             reasoning_since: None,
+            transcript: Transcript::default(),
             page: PageText::default(),
+            is_page_hidden: false,
             status: StatusLine::default(),
             background: None,
             hint: None,
@@ -308,6 +317,20 @@ impl Model {
         let columns = usize::from(size.columns);
         self.answer.set_width(columns);
         self.editor.set_columns(columns.saturating_sub(2));
+    }
+
+    /// Adds a block to the conversation.
+    pub fn say(&mut self, kind: BlockKind, source: BlockSource) {
+        self.transcript.push(kind, source);
+        self.fill_page();
+    }
+
+    /// Makes lines of what is new, unless they would be made for a width that is not the page's.
+    pub(crate) fn fill_page(&mut self) {
+        if !self.is_page_hidden {
+            let columns = usize::from(self.size.columns);
+            self.page.take_new(&self.transcript, &mut self.answer, columns, &self.theme);
+        }
     }
 
     /// Where keys go.

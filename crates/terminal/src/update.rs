@@ -8,12 +8,12 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::blocks::prompt_lines;
 use crate::editor::{CompletionSources, Submission};
 use crate::input::InputEvent;
 use crate::model::{ApprovalFocus, BlockKind, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME};
 use crate::screen::ScreenSize;
 use crate::theme::Role;
+use crate::transcript::BlockSource;
 use ratatui::text::{Line, Span};
 
 impl Model {
@@ -26,6 +26,7 @@ impl Model {
             Event::Agent(update) => self.take_agent_update(update, &mut effects),
             Event::Tick => {}
             Event::Drawn => self.take_drawn(at),
+            Event::PageHidden(is_hidden) => self.is_page_hidden = is_hidden,
             Event::EditorClosed(text) => self.editor.set_text(text.trim_end_matches('\n')),
             Event::TakenBack(text) => self.take_back(&text),
             Event::ModeSet(mode) => self.set_mode(mode),
@@ -34,6 +35,7 @@ impl Model {
             Event::Sources(CompletionSources(sources)) => self.editor.set_sources(sources),
         }
         self.settle();
+        self.fill_page();
         effects
     }
 
@@ -56,7 +58,9 @@ impl Model {
 
     /// The frame is on the screen: what it asks can be answered from now on.
     fn take_drawn(&mut self, at: Duration) {
-        self.page.mark_printed();
+        if !self.is_page_hidden {
+            self.page.mark_printed();
+        }
         if let ApprovalFocus::Active { drawn_at: drawn_at @ None, .. } = &mut self.approval_focus {
             *drawn_at = Some(at);
         }
@@ -98,7 +102,7 @@ impl Model {
             Span::styled(mode.name(), self.theme.style(role)),
             Span::styled(format!(" · {}", mode.meaning()), self.theme.style(Role::Quiet)),
         ]);
-        self.page.push(BlockKind::Note, [line]);
+        self.say(BlockKind::Note, BlockSource::Lines(vec![line]));
     }
 
     fn show_hint(&mut self, text: String) {
@@ -107,8 +111,7 @@ impl Model {
 
     /// Prints what the person sent, as the beginning of a block.
     fn print_prompt(&mut self, submission: &Submission) {
-        let lines = prompt_lines(&submission.shown, usize::from(self.size.columns), &self.theme);
-        self.page.push(BlockKind::Text, lines);
+        self.say(BlockKind::Text, BlockSource::Prompt(submission.shown.clone()));
     }
 
     /// Rings if the person may be elsewhere.

@@ -45,9 +45,10 @@ pub fn reasoning_tail(text: &str, columns: usize, theme: &Theme) -> Vec<Line<'st
 }
 
 /// What reasoning leaves behind: `thought 0:12 · 1.1k`.
-pub fn reasoning_line(elapsed: Duration, tokens: Option<usize>, theme: &Theme) -> Line<'static> {
+pub fn reasoning_line(elapsed: Option<Duration>, tokens: Option<usize>, theme: &Theme) -> Line<'static> {
     let mut parts = Parts::new(theme);
-    parts.push(format!("thought {}", clock(elapsed)), Role::Quiet);
+    let time = elapsed.map_or_else(String::new, |elapsed| format!(" {}", clock(elapsed)));
+    parts.push(format!("thought{time}"), Role::Quiet);
     parts.push_tokens(tokens);
     parts.line("  ")
 }
@@ -270,7 +271,7 @@ mod tests {
         let theme = Theme::default();
         let mut lines = prompt_lines("cap the gap penalty in fuzzyMatch\nand run the checks", 30, &theme);
         lines.extend(reasoning_tail(&"I should look at the matcher first. ".repeat(300), 40, &theme));
-        lines.push(reasoning_line(Duration::from_secs(12), Some(1_100), &theme));
+        lines.push(reasoning_line(Some(Duration::from_secs(12)), Some(1_100), &theme));
         let retry = Retry { reason: "529 overloaded".into(), wait: Duration::from_secs(3), attempt: (2, 10) };
         lines.push(retry.line(80, &theme));
         let queue = [

@@ -147,6 +147,13 @@ impl ToolCall {
 }
 
 impl Subject {
+    /// All of it.
+    pub fn text(&self) -> &str {
+        match self {
+            Subject::Path(text) | Subject::Text(text) => text,
+        }
+    }
+
     /// The subject in one line of at most `columns`.
     fn fitted(&self, columns: usize, theme: &Theme) -> String {
         let ellipsis = theme.glyphs.ellipsis;
@@ -174,15 +181,22 @@ fn output_tail(output: &str, most: usize, theme: &Theme) -> Vec<Line<'static>> {
     let is_text = |line: &&str| !line.trim().is_empty();
     let lines: Vec<&str> = output.trim_end().split('\n').filter(is_text).collect();
     let shown = &lines[lines.len().saturating_sub(most)..];
-    let last_version = |line: &str| -> String {
-        let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or("").to_owned();
-        escape(strip_lines(&line).trim_end()).into_owned()
-    };
-    let style = theme.style(Role::Quiet);
-    shown
-        .iter()
-        .map(|line| Line::from(vec![Span::raw(OUTPUT_INDENT), Span::styled(last_version(line), style)]))
-        .collect()
+    shown.iter().map(|line| output_line(line, theme)).collect()
+}
+
+/// All lines of an output.
+pub(crate) fn output_lines(output: &str, theme: &Theme) -> Vec<Line<'static>> {
+    let output = output.trim_end();
+    if output.is_empty() {
+        return Vec::new();
+    }
+    output.split('\n').map(|line| output_line(line, theme)).collect()
+}
+
+fn output_line(line: &str, theme: &Theme) -> Line<'static> {
+    let last_version = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or("");
+    let text = escape(strip_lines(last_version).trim_end()).into_owned();
+    Line::from(vec![Span::raw(OUTPUT_INDENT), Span::styled(text, theme.style(Role::Quiet))])
 }
 
 /// The text of a command as it will run, every line of it with its number: for approvals.

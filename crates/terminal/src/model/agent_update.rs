@@ -137,7 +137,7 @@ pub struct ToolEnd {
     pub is_error: bool,
     /// What is printed below it: a diff. A failed call's last lines come from its output.
     pub details: Vec<Line<'static>>,
-    /// The output of a failed call.
+    /// Its output. The page prints the last lines of a failed call's alone.
     pub output: String,
 }
 

@@ -2,6 +2,10 @@
 
 use ratatui::text::Line;
 
+use crate::blocks::MarkdownRenderer;
+use crate::theme::Theme;
+use crate::transcript::{BlockSource, Transcript};
+
 /// What a block is: one blank line stands between blocks, none between lines of the same list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
@@ -23,11 +27,64 @@ pub struct PageText {
     lines: Vec<Line<'static>>,
     last: Option<BlockKind>,
     ends_blank: bool,
+    /// The first block of the transcript that is not here yet.
+    next_block: usize,
+    /// The answer that still grows: its block, and the bytes of it that are here.
+    open_answer: Option<(usize, usize)>,
 }
 
 impl PageText {
+    /// Takes what was said since the last time. `answer` renders the answer that grows.
+    pub fn take_new(
+        &mut self,
+        transcript: &Transcript,
+        answer: &mut MarkdownRenderer,
+        columns: usize,
+        theme: &Theme,
+    ) {
+        self.take_answer(transcript, answer);
+        while let Some(block) = transcript.blocks().get(self.next_block) {
+            if block.begins_apart {
+                self.end_block();
+            }
+            let index = self.next_block;
+            self.next_block += 1;
+            if transcript.open_answer() == Some(index) {
+                self.open_answer = Some((index, 0));
+                self.take_answer(transcript, answer);
+            } else {
+                self.push(block.kind, block.source.lines(columns, theme));
+            }
+        }
+        if transcript.is_ended() {
+            self.end_block();
+        }
+    }
+
+    /// Takes what is new of the answer that grows. Only what is closed of it becomes lines.
+    fn take_answer(&mut self, transcript: &Transcript, answer: &mut MarkdownRenderer) {
+        let Some((index, taken)) = self.open_answer else { return };
+        let Some(BlockSource::Answer(text)) = transcript.blocks().get(index).map(|block| &block.source)
+        else {
+            return;
+        };
+        self.push(BlockKind::Answer, answer.push(&text[taken..]));
+        self.open_answer = Some((index, text.len()));
+        if transcript.open_answer() != Some(index) {
+            self.push(BlockKind::Answer, answer.finish());
+            self.open_answer = None;
+            self.end_block();
+        }
+    }
+
+    /// What was said earlier is not printed: the page goes on with what is said from now on.
+    pub fn skip_to_end(&mut self, transcript: &Transcript) {
+        self.next_block = transcript.blocks().len();
+        self.open_answer = None;
+    }
+
     /// Adds a block, after a blank line if one belongs there.
-    pub fn push(&mut self, kind: BlockKind, lines: impl IntoIterator<Item = Line<'static>>) {
+    fn push(&mut self, kind: BlockKind, lines: impl IntoIterator<Item = Line<'static>>) {
         let mut lines = lines.into_iter().peekable();
         if lines.peek().is_none() {
             return;
@@ -47,7 +104,7 @@ impl PageText {
     }
 
     /// Ends a list: what follows is separated, even if it is of the same kind.
-    pub fn end_block(&mut self) {
+    fn end_block(&mut self) {
         if self.last.is_some() {
             self.last = Some(BlockKind::Text);
         }

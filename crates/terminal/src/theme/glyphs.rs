@@ -48,6 +48,8 @@ pub struct Glyphs {
     pub older_entry: &'static str,
     /// Something folded that can be opened.
     pub folded: &'static str,
+    /// Something that is open and can be folded.
+    pub unfolded: &'static str,
     /// The place in the tree where the conversation is.
     pub here: &'static str,
     /// A branch of the tree that goes on below.
@@ -91,6 +93,7 @@ impl Glyphs {
         breakpoint: "◆",
         older_entry: "◇",
         folded: "▸",
+        unfolded: "▾",
         here: "●",
         branch: "├",
         last_branch: "└",
@@ -125,6 +128,7 @@ impl Glyphs {
         breakpoint: "*",
         older_entry: "o",
         folded: ">",
+        unfolded: "v",
         here: "*",
         branch: "|",
         last_branch: "`",
@@ -160,6 +164,7 @@ impl Glyphs {
             breakpoint,
             older_entry,
             folded,
+            unfolded,
             here,
             branch,
             last_branch,
@@ -191,6 +196,7 @@ impl Glyphs {
             breakpoint,
             older_entry,
             folded,
+            unfolded,
             here,
             branch,
             last_branch,

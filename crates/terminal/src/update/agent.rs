@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
-use crate::blocks::{CallState, RUNNING_TAIL, RunSummary, ToolCall, reasoning_line};
+use crate::blocks::{CallState, RUNNING_TAIL, RunSummary, ToolCall};
 use crate::editor::{Submission, SubmissionKind};
 use crate::model::{
     AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, Effect, Model, OpenQuestion, Phase, RuleOffer,
     RunningTool, ToolEnd,
 };
-use crate::text::{escape, wrap_indented};
+use crate::text::escape;
 use crate::theme::Role;
+use crate::transcript::{BlockSource, CallRecord};
 
 impl Model {
     pub(super) fn take_agent_update(&mut self, update: AgentUpdate, effects: &mut Vec<Effect>) {
@@ -60,7 +61,8 @@ impl Model {
             AgentUpdate::ToolEnded(end) => self.end_tool(&end),
             AgentUpdate::ToolNotRun { name, subject, reason } => {
                 let facts = vec![format!("not run: {reason}")];
-                self.print_call(&ToolCall { tool: name, subject, facts, state: CallState::Refused }, &[]);
+                let call = ToolCall { tool: name, subject, facts, state: CallState::Refused };
+                self.say_call(CallRecord { call, details: Vec::new(), output: String::new() });
             }
             AgentUpdate::ApprovalAsked(prompt) => self.ask_approval(prompt, effects),
             AgentUpdate::ApprovalClosed { id } => self.close_approval(id),
@@ -96,11 +98,9 @@ impl Model {
                 self.print_marked(BlockKind::Text, self.theme.glyphs.failed, Role::Danger, &text);
             }
             AgentUpdate::Output(text) => {
-                let lines: Vec<Line<'static>> =
-                    text.lines().map(|line| Line::from(escape(line).into_owned())).collect();
-                self.page.push(BlockKind::Text, lines);
+                self.say(BlockKind::Text, BlockSource::Output(text));
             }
-            AgentUpdate::Lines(lines) => self.page.push(BlockKind::Text, lines),
+            AgentUpdate::Lines(lines) => self.say(BlockKind::Text, BlockSource::Lines(lines)),
             AgentUpdate::RunEnded { summary, problem } => self.end_run(summary, problem.as_deref(), effects),
             AgentUpdate::Idle => self.rest(),
         }
@@ -109,12 +109,9 @@ impl Model {
     fn take_text(&mut self, text: &str) {
         self.resume_streaming();
         self.finish_reasoning();
-        if !self.has_text {
-            self.page.end_block();
-            self.has_text = true;
-        }
-        let lines = self.answer.push(text);
-        self.page.push(BlockKind::Answer, lines);
+        self.has_text = true;
+        self.transcript.push_answer(text);
+        self.fill_page();
     }
 
     fn resume_streaming(&mut self) {
@@ -126,20 +123,17 @@ impl Model {
     /// Prints what is left of the answer.
     fn finish_answer(&mut self) {
         self.finish_reasoning();
-        let lines = self.answer.finish();
-        self.page.push(BlockKind::Answer, lines);
-        if std::mem::take(&mut self.has_text) {
-            self.page.end_block();
+        self.has_text = false;
+        if self.transcript.finish_answer() {
+            self.fill_page();
         }
     }
 
     /// Reasoning leaves one line.
     fn finish_reasoning(&mut self) {
         let Some(since) = self.reasoning_since.take() else { return };
-        let characters = std::mem::take(&mut self.reasoning).chars().count();
-        // About four characters are a token.
-        let line = reasoning_line(self.now - since, Some(characters.div_ceil(4)), &self.theme);
-        self.page.push(BlockKind::Note, [line]);
+        let (text, elapsed) = (std::mem::take(&mut self.reasoning), Some(self.now - since));
+        self.say(BlockKind::Note, BlockSource::Reasoning { text, elapsed });
     }
 
     fn end_tool(&mut self, end: &ToolEnd) {
@@ -151,29 +145,20 @@ impl Model {
             false => CallState::Done { elapsed },
         };
         let call = ToolCall { tool: tool.name, subject: tool.subject, facts: end.facts.clone(), state };
-        self.print_call(&call, &end.details);
+        let output = if end.is_error { String::new() } else { end.output.clone() };
+        self.say_call(CallRecord { call, details: end.details.clone(), output });
         if self.tools.is_empty() && self.phase == Phase::Tool {
             self.phase = Phase::Streaming;
         }
     }
 
-    fn print_call(&mut self, call: &ToolCall, details: &[Line<'static>]) {
-        let mut lines = call.lines(usize::from(self.size.columns), &self.theme);
-        lines.extend(details.iter().cloned());
-        self.page.push(BlockKind::Tool, lines);
+    fn say_call(&mut self, record: CallRecord) {
+        self.say(BlockKind::Tool, BlockSource::Call(Box::new(record)));
     }
 
     /// Prints sentences behind a mark.
-    fn print_marked(&mut self, kind: BlockKind, mark: &str, role: Role, text: &str) {
-        let columns = usize::from(self.size.columns);
-        let mut first = Span::styled(format!("{mark} "), self.theme.style(role));
-        let mut lines = Vec::new();
-        for line in text.lines() {
-            let spans = [Span::raw(escape(line).into_owned())];
-            lines.extend(wrap_indented(&spans, columns, &first, &Span::raw("  ")));
-            first = Span::raw("  ");
-        }
-        self.page.push(kind, lines);
+    fn print_marked(&mut self, kind: BlockKind, mark: &'static str, role: Role, text: &str) {
+        self.say(kind, BlockSource::Marked { mark, role, text: text.to_owned() });
     }
 
     fn ask_approval(&mut self, prompt: ApprovalPrompt, effects: &mut Vec<Effect>) {
@@ -188,7 +173,8 @@ impl Model {
     /// Prints all of the call that is asked about: the question below it is live.
     pub(super) fn print_next_approval(&mut self) {
         if let Some(prompt) = self.approvals.front() {
-            self.page.push(BlockKind::Text, prompt.preview.clone());
+            let preview = BlockSource::Lines(prompt.preview.clone());
+            self.say(BlockKind::Text, preview);
         }
     }
 
@@ -227,7 +213,7 @@ impl Model {
             Span::styled("  you: ", self.theme.style(Role::Quiet)),
             Span::raw(escape(&words.lines().collect::<Vec<_>>().join(" ")).into_owned()),
         ]);
-        self.page.push(BlockKind::Note, [line]);
+        self.say(BlockKind::Note, BlockSource::Lines(vec![line]));
     }
 
     fn end_run(&mut self, summary: Option<RunSummary>, problem: Option<&str>, effects: &mut Vec<Effect>) {
@@ -237,8 +223,7 @@ impl Model {
             self.print_marked(BlockKind::Text, self.theme.glyphs.failed, Role::Danger, problem);
         }
         if let Some(summary) = summary {
-            let lines = RunSummary { elapsed, ..summary }.lines(usize::from(self.size.columns), &self.theme);
-            self.page.push(BlockKind::Text, lines);
+            self.say(BlockKind::Text, BlockSource::Summary(RunSummary { elapsed, ..summary }));
         }
         self.notify("done", effects);
         self.rest();

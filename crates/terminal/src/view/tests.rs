@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::test_face::TestFace;
 use crate::theme::{Glyphs, Palette, Theme};
+use crate::transcript::BlockSource;
 
 const SIZES: [(u16, u16); 3] = [(40, 20), (80, 24), (100, 32)];
 
@@ -97,7 +98,8 @@ fn drawings(scene: impl Fn(&mut TestFace)) -> String {
 fn start_without_a_key() {
     insta::assert_snapshot!(drawings(|face| {
         let greeting = ["hardpan 0.2 · ~/retry-demo · main, 3 changed · 214 files", "", "No API key found."];
-        face.model.page.push(BlockKind::Greeting, greeting.map(Line::from));
+        let greeting = BlockSource::Lines(greeting.map(Line::from).to_vec());
+        face.model.say(BlockKind::Greeting, greeting);
         face.event(Event::Status(StatusLine { model: "offline".into(), ..StatusLine::default() }));
     }));
 }
