@@ -6,6 +6,7 @@ mod call_preview; // what a person sees of a call before it runs
 mod command_warnings; // what in a command is dangerous, in words
 mod diff_lines; // a stored diff as lines
 mod face_host; // PageHost: what the face asks of the program around it
+mod history_blocks; // earlier_blocks: what was said before a session was resumed
 mod page_prompter; // PagePrompter: asks in the face, as its mode says
 mod session; // Session: does with the agent what the person asks for
 mod status; // the status line and the end of a run, in figures
@@ -17,12 +18,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
+use hardpan_app::settings::ScreenKind;
 use hardpan_app::{ConversationApp, FaceHooks, IndexProgress, NoticeSink};
 use hardpan_terminal::editor::{
     CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
 };
 use hardpan_terminal::keymap::Keymap;
-use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model};
+use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model, ViewKind};
 use hardpan_terminal::runner::{self, Clock, FaceMessage};
 use hardpan_terminal::screen::{Rewrap, ScreenSize};
 use hardpan_terminal::theme::Theme;
@@ -102,12 +104,16 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let clock = program_clock();
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
+    model.replace_transcript(history_blocks::earlier_blocks(&agent));
     model.say(BlockKind::Greeting, BlockSource::Lines(greeting(&app)));
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
     let rewrap = Rewrap::detect(|name| std::env::var(name).ok());
     let mut host = PageHost::new(app.clone(), effects_sender);
     notices.start();
+    if app.settings.config.screen == Some(ScreenKind::Full) {
+        let _ = sender.send(FaceMessage::Open(ViewKind::Full));
+    }
     let terminal = std::thread::Builder::new()
         .name("terminal".into())
         .spawn(move || runner::run(model, clock, rewrap, sender, &messages, &mut host))

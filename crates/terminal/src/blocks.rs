@@ -23,6 +23,8 @@ mod tests;
 mod tool_call;
 mod view;
 
+#[cfg(test)]
+pub(crate) use self::context_view::sample_context;
 pub use self::context_view::{
     CacheExpiry, CacheMark, ContextColumns, ContextFacts, ContextRow, ContextView, Garbage, LastRequest,
     LastUse, LastVerdict, Layer, LayerAge, NextFold, SessionTotals,

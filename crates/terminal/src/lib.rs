@@ -6,6 +6,7 @@
 
 pub mod blocks;
 pub mod editor;
+pub mod full;
 pub mod input;
 pub mod keymap;
 pub mod model;

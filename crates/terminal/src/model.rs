@@ -42,6 +42,8 @@ pub enum Event {
     Tick,
     /// A frame with the current state is on the screen.
     Drawn,
+    /// What was said earlier in the conversation that goes on now. It is not printed.
+    Earlier(Vec<(BlockKind, BlockSource)>),
     /// The page went behind a view or the full screen, or came back.
     PageHidden(bool),
     /// The external editor gave this text.
@@ -325,12 +327,24 @@ impl Model {
         self.fill_page();
     }
 
+    /// Goes on with another conversation, of which this was said earlier.
+    pub fn replace_transcript(&mut self, earlier: Vec<(BlockKind, BlockSource)>) {
+        self.transcript.finish_answer();
+        self.print_new();
+        self.transcript.replace(earlier);
+        self.page.skip_to_end(&self.transcript);
+    }
+
     /// Makes lines of what is new, unless they would be made for a width that is not the page's.
     pub(crate) fn fill_page(&mut self) {
         if !self.is_page_hidden {
-            let columns = usize::from(self.size.columns);
-            self.page.take_new(&self.transcript, &mut self.answer, columns, &self.theme);
+            self.print_new();
         }
+    }
+
+    fn print_new(&mut self) {
+        let columns = usize::from(self.size.columns);
+        self.page.take_new(&self.transcript, &mut self.answer, columns, &self.theme);
     }
 
     /// Where keys go.

@@ -50,6 +50,8 @@ pub enum FaceMessage {
     Event(Event),
     /// The data of a view, if it is still open.
     ViewData(ViewKind, ViewData),
+    /// Open a view.
+    Open(ViewKind),
     /// Draw everything again: the terminal was somebody else's.
     Redraw,
     /// End the loop.
@@ -223,9 +225,13 @@ impl Face<'_> {
         }
         self.close_views()?;
         // What was said last stays; the live area goes.
-        self.draw()?;
-        let now = (self.clock)();
-        self.page.erase(self.model.size, now)?;
+        if self.guard.is_taken() {
+            self.draw()?;
+            self.page.erase(self.model.size, (self.clock)())?;
+        } else {
+            // A signal has given the terminal back already.
+            self.page.print(self.model.page.lines(), self.model.size)?;
+        }
         Ok(())
     }
 
@@ -253,11 +259,8 @@ impl Face<'_> {
         let now = (self.clock)();
         match message {
             FaceMessage::Quit => self.has_ended = true,
-            FaceMessage::Redraw => {
-                self.guard.resume()?;
-                self.page.redraw();
-                self.due = Some(now);
-            }
+            FaceMessage::Open(kind) => self.open_view(kind)?,
+            FaceMessage::Redraw => self.take_terminal_back()?,
             FaceMessage::Input(InputEvent::Resize(_), _) => {
                 self.settles_at = now + RESIZE_TIME;
                 self.due = Some(self.settles_at);
@@ -301,7 +304,10 @@ impl Face<'_> {
                     self.host.perform(Effect::Leave);
                     self.has_ended = true;
                 }
-                Effect::Redraw => self.page.redraw(),
+                Effect::Redraw => {
+                    self.page.redraw();
+                    self.view_screen.forget();
+                }
                 Effect::Notify(text) => self.notify(&text)?,
                 Effect::Suspend => self.lend_terminal(|host| host.suspend())?,
                 Effect::OpenEditor(text) => {
@@ -324,8 +330,17 @@ impl Face<'_> {
         self.page.erase(self.model.size, (self.clock)())?;
         self.guard.suspend()?;
         use_it(self.host);
-        self.guard.resume()?;
         self.input.resume();
+        self.take_terminal_back()
+    }
+
+    /// Takes the terminal after it was somebody else's, with the view that was open.
+    fn take_terminal_back(&mut self) -> Result<(), FaceError> {
+        self.guard.resume()?;
+        if !self.views.is_empty() {
+            self.guard.enter_alternate()?;
+            self.view_screen.forget();
+        }
         self.page.redraw();
         self.due = Some((self.clock)());
         Ok(())
@@ -341,6 +356,7 @@ impl Face<'_> {
             self.guard.enter_alternate()?;
             self.view_screen.forget();
             self.has_rung = self.asks();
+            self.model.update(Event::PageHidden(true), (self.clock)());
         }
         self.views.push(view);
         self.due = Some((self.clock)());
@@ -374,6 +390,7 @@ impl Face<'_> {
     fn leave_empty_stack(&mut self) -> Result<(), FaceError> {
         if self.views.is_empty() {
             self.guard.leave_alternate()?;
+            self.model.update(Event::PageHidden(false), (self.clock)());
             self.page.redraw();
             self.due = Some((self.clock)());
         }

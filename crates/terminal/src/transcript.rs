@@ -28,19 +28,25 @@ pub struct Transcript {
     open_answer: Option<usize>,
     /// The next block begins apart.
     is_ended: bool,
+    /// Counts how often another conversation took the place of this one.
+    generation: usize,
 }
 
 impl Transcript {
-    /// A conversation that was said earlier.
-    pub fn of_earlier(blocks: impl IntoIterator<Item = (BlockKind, BlockSource)>) -> Self {
-        let mut transcript = Transcript::default();
+    /// Puts what was said earlier in another conversation in the place of this one.
+    pub fn replace(&mut self, blocks: impl IntoIterator<Item = (BlockKind, BlockSource)>) {
+        *self = Transcript { generation: self.generation + 1, ..Transcript::default() };
         for (kind, source) in blocks {
-            transcript.push(kind, source);
+            self.push(kind, source);
             if kind == BlockKind::Answer {
-                transcript.end_block();
+                self.end_block();
             }
         }
-        transcript
+    }
+
+    /// Counts how often [`replace`](Transcript::replace) was called.
+    pub fn generation(&self) -> usize {
+        self.generation
     }
 
     /// Adds a block, unless nothing is in it.

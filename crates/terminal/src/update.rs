@@ -26,6 +26,7 @@ impl Model {
             Event::Agent(update) => self.take_agent_update(update, &mut effects),
             Event::Tick => {}
             Event::Drawn => self.take_drawn(at),
+            Event::Earlier(blocks) => self.replace_transcript(blocks),
             Event::PageHidden(is_hidden) => self.is_page_hidden = is_hidden,
             Event::EditorClosed(text) => self.editor.set_text(text.trim_end_matches('\n')),
             Event::TakenBack(text) => self.take_back(&text),

@@ -27,34 +27,72 @@ const FEWEST_LIVE_ROWS: usize = 6;
 /// Queued messages that are shown.
 const QUEUE_ROWS: usize = 4;
 
+/// Where a live area stands.
+#[derive(Clone, Debug)]
+pub(crate) enum LivePlace {
+    /// Below what was printed.
+    Page,
+    /// Below the conversation of the full screen, which shows the answer itself.
+    FullScreen {
+        /// What its keys do, for the last row.
+        hint: Line<'static>,
+        /// Whether keys go to the line.
+        has_keys: bool,
+    },
+}
+
+/// Rows that are redrawn, and where the cursor stands in them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LiveArea {
+    pub(crate) rows: Vec<Line<'static>>,
+    pub(crate) cursor: CursorPlace,
+}
+
 /// Draws the model.
 pub fn view(model: &Model) -> Frame {
+    let LiveArea { rows, cursor } = live_area(model, &LivePlace::Page);
+    Frame { print: model.page.lines().to_vec(), live: rows, cursor }
+}
+
+/// Draws what may still change.
+pub(crate) fn live_area(model: &Model, place: &LivePlace) -> LiveArea {
     let columns = usize::from(model.size.columns);
     let rows = usize::from(model.size.rows);
     let budget = (rows / 2).clamp(FEWEST_LIVE_ROWS, MOST_LIVE_ROWS).min(rows.max(1));
     let input = input_line::input_rows(model, (budget / 3).max(1));
     let mut below = vec![status(model)];
-    below.extend(hint(model));
+    below.extend(match place {
+        LivePlace::Page => hint(model),
+        LivePlace::FullScreen { hint: own, has_keys: true } => {
+            let separator = Span::raw(format!(" {} ", model.theme.glyphs.separator));
+            let mut line = hint(model).unwrap_or_default();
+            line.spans.extend((!line.spans.is_empty()).then_some(separator));
+            line.spans.extend(own.spans.iter().cloned());
+            Some(line)
+        }
+        LivePlace::FullScreen { hint: own, has_keys: false } => Some(own.clone()),
+    });
     // Where there is hardly any room, the input line stays.
     below.truncate(budget.saturating_sub(input.rows.len()));
     let room = budget.saturating_sub(below.len() + input.rows.len());
-    let mut above = above_input(model, room);
+    let mut above = above_input(model, room, place);
     let skipped = above.len().saturating_sub(room);
     above.drain(..skipped);
     let InputRows { rows: input, cursor } = input;
     let cursor = CursorPlace { row: above.len() + cursor.row, column: cursor.column };
     let live = above.into_iter().chain(input).chain(below);
     let fit = |line| truncate_line(line, columns, model.theme.glyphs.ellipsis);
-    Frame { print: model.page.lines().to_vec(), live: live.map(fit).collect(), cursor }
+    LiveArea { rows: live.map(fit).collect(), cursor }
 }
 
 /// Everything above the input line. What is cut, is cut at the top of the activity.
-fn above_input(model: &Model, room: usize) -> Vec<Line<'static>> {
+fn above_input(model: &Model, room: usize, place: &LivePlace) -> Vec<Line<'static>> {
     let sections = [approval::question_rows(model), queue_rows(model), input_line::list_rows(model)];
     let taken = |sections: &[Vec<Line<'static>>]| sections.iter().map(Vec::len).sum::<usize>();
     let room = room.saturating_sub(taken(&sections));
-    let kind = activity::activity_kind(model);
-    let needs_blank = |kind| usize::from(model.page.needs_blank_before(kind));
+    let is_page = matches!(place, LivePlace::Page);
+    let kind = activity::activity_kind(model).filter(|kind| is_page || *kind != BlockKind::Answer);
+    let needs_blank = |kind| usize::from(!is_page || model.page.needs_blank_before(kind));
     // One blank row above the activity, and one below it.
     let mut activity = kind.map_or_else(Vec::new, |kind| {
         let room = room.saturating_sub(needs_blank(kind) + 1);
@@ -72,7 +110,7 @@ fn above_input(model: &Model, room: usize) -> Vec<Line<'static>> {
         }
         None => {
             let follows_greeting =
-                taken(&sections) == 0 && model.page.last_kind() == Some(BlockKind::Greeting);
+                is_page && taken(&sections) == 0 && model.page.last_kind() == Some(BlockKind::Greeting);
             rows.extend((needs_blank(BlockKind::Text) > 0 && !follows_greeting).then(Line::default));
         }
     }

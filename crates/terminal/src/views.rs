@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
+use crate::full::FullScreen;
 use crate::input::InputEvent;
 use crate::model::{Effect, Model};
 use crate::theme::{Role, Theme};
@@ -73,6 +74,10 @@ pub trait View: Send {
 pub fn open_view(kind: ViewKind, data: ViewData) -> Option<Box<dyn View>> {
     match (kind, data) {
         (_, ViewData::Nothing) => None,
+        (ViewKind::LastCall, ViewData::Conversation(context)) => {
+            Some(Box::new(FullScreen::at_last_call(context)))
+        }
+        (_, ViewData::Conversation(context)) => Some(Box::new(FullScreen::new(context))),
         (kind, ViewData::Lines(lines)) => Some(Box::new(Pager::new(kind, lines))),
         (kind, ViewData::Loading) => Some(Box::new(Pager::new(kind, vec![Line::from(" …")]))),
     }

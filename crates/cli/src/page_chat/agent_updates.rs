@@ -18,6 +18,7 @@ use hardpan_terminal::theme::Theme;
 use serde_json::Value;
 
 use super::diff_lines::{diff_lines, line_counts};
+use super::history_blocks::earlier_blocks;
 use super::page_prompter::ShownCalls;
 use super::session::PrintedInputs;
 use super::status;
@@ -140,6 +141,9 @@ impl EventMapper {
             AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
                 vec![AgentUpdate::Note(format!("{owner} ({event}): {message}"))]
             }
+            AgentEvent::SessionSwitch(_) | AgentEvent::SessionTree(_) => {
+                return vec![Event::Earlier(earlier_blocks(&self.app.agent))];
+            }
             AgentEvent::TurnEnd(_) | AgentEvent::ModelSelect(_) => {
                 return vec![Event::Status(status::status_line(&self.app))];
             }
@@ -209,7 +213,7 @@ impl EventMapper {
             (Some(code), _) => facts.push(format!("exit {code}")),
             (None, Some(signal)) => facts.push(format!("signal {signal}")),
         }
-        let output = if end.is_error { joined_texts(&end.content) } else { String::new() };
+        let output = joined_texts(&end.content);
         ToolEnd { id: end.call_id.clone(), facts, is_error: end.is_error, details: lines, output }
     }
 
@@ -261,7 +265,7 @@ fn task_problem(stop: &TaskStop) -> Option<String> {
 }
 
 /// What a call is about: a path, or the text that says most.
-fn subject(args: &Value) -> Subject {
+pub fn subject(args: &Value) -> Subject {
     match args["path"].as_str() {
         Some(path) if args["pattern"].is_null() => Subject::Path(path.to_owned()),
         _ => match args["command"].as_str() {
@@ -271,7 +275,7 @@ fn subject(args: &Value) -> Subject {
     }
 }
 
-fn not_run_words(reason: &NotRunReason, answer: &str) -> String {
+pub fn not_run_words(reason: &NotRunReason, answer: &str) -> String {
     let text = match reason {
         NotRunReason::Steered => "you said something else",
         NotRunReason::Blocked { message } | NotRunReason::Denied { message, .. } => message,
@@ -280,7 +284,7 @@ fn not_run_words(reason: &NotRunReason, answer: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-fn joined_texts(content: &[MessagePart]) -> String {
+pub fn joined_texts(content: &[MessagePart]) -> String {
     let text = |part: &MessagePart| match part {
         MessagePart::Text { text } => Some(text.to_string()),
         _ => None,

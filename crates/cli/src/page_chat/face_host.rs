@@ -55,6 +55,12 @@ impl FaceHost for PageHost {
                 let prompt = model.approvals.front();
                 return prompt.map_or(ViewData::Nothing, |prompt| ViewData::Lines(prompt.preview.clone()));
             }
+            ViewKind::Full | ViewKind::LastCall => {
+                let agent = &self.app.agent;
+                let context =
+                    agent.breakdown().map(|breakdown| context_layers::conversation_view(agent, &breakdown));
+                return ViewData::Conversation(context.map(Box::new));
+            }
             ViewKind::Context => match self.app.agent.breakdown() {
                 Some(breakdown) => {
                     let columns = usize::from(model.size.columns);

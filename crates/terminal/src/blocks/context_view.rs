@@ -10,6 +10,8 @@ mod sidebar;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use self::tests::strata as sample_context;
 use super::core_sample::LayerPart;
 use super::format::{count, dollars};
 use super::parts::Parts;

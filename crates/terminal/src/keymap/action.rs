@@ -17,13 +17,17 @@ pub enum KeyLayer {
     Reason,
     /// The model asks something.
     Question,
+    /// The full screen, whether keys go to its line or not.
+    FullScreen,
+    /// The full screen, while keys go to the conversation.
+    Browse,
     /// A view: context, tree, pickers, diff, help.
     View,
 }
 
 impl KeyLayer {
     /// Every layer, as the document lists them.
-    pub const ALL: [KeyLayer; 8] = [
+    pub const ALL: [KeyLayer; 10] = [
         KeyLayer::Editor,
         KeyLayer::EmptyLine,
         KeyLayer::List,
@@ -31,6 +35,8 @@ impl KeyLayer {
         KeyLayer::Approval,
         KeyLayer::Reason,
         KeyLayer::Question,
+        KeyLayer::FullScreen,
+        KeyLayer::Browse,
         KeyLayer::View,
     ];
 
@@ -44,6 +50,8 @@ impl KeyLayer {
             KeyLayer::Approval => "When a call asks for approval",
             KeyLayer::Reason => "While you type the reason for a no",
             KeyLayer::Question => "When the model asks you something",
+            KeyLayer::FullScreen => "In the full screen",
+            KeyLayer::Browse => "In the full screen, after PgUp or the wheel (also those of views)",
             KeyLayer::View => "In views",
         }
     }
@@ -180,6 +188,8 @@ actions! {
         ViewModel "model" ["ctrl-x m"] "chooses model and effort";
         ViewSessions "sessions" ["ctrl-x s"] "chooses a session";
         ViewTree "tree" ["ctrl-x t"] "shows the tree of the conversation";
+        FullScreen "full-screen" ["ctrl-t"] (Look "full screen") "shows the whole conversation, to scroll, fold and search";
+        LastCall "last-call" ["ctrl-o"] (Look "last call") "the same at the last tool call, unfolded";
         ViewHelp "help" ["f1"] "shows the keys";
     }
     EmptyLine {
@@ -220,6 +230,17 @@ actions! {
         NextAnswer "next-answer" ["down", "tab"] "marks the next choice";
         PreviousAnswer "previous-answer" ["up", "shift-tab"] "marks the choice before";
         RefuseAnswer "no-answer" ["esc", "ctrl-c"] "answers nothing; the model is told";
+    }
+    FullScreen {
+        FullBack "full-back" ["ctrl-t"] "back to the page, where everything said meanwhile is printed";
+        FullUp "full-up" ["pageup"] "one screen up; keys then go to the conversation";
+        FullDown "full-down" ["pagedown"] "one screen down; at the end, keys go to the line again";
+        FullLastCall "full-last-call" ["ctrl-o"] "to the last tool call, unfolded";
+        FullStrata "full-strata" ["f2"] "hides or shows the context beside the conversation; below 100 columns, opens it";
+    }
+    Browse {
+        Fold "fold" ["space", "enter"] "folds or unfolds what the cursor is on";
+        ToLine "to-line" ["tab"] "back to the input line, at the end";
     }
     View {
         ViewDown "view-down" ["down", "j"] "one row down";

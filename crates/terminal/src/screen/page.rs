@@ -145,13 +145,18 @@ impl<W: Write> PageScreen<W> {
         }
         let mut out = self.go_to_top(size, now);
         out.push_str(ERASE_BELOW);
-        for line in &frame.print {
-            out.push_str(&EncodedRow::whole(&isolate_rtl(line.clone()), columns).bytes);
-            out.push_str("\r\n");
-        }
+        push_printed(&mut out, &frame.print, columns);
         push_live(&mut out, &live, cursor);
         self.remember(live, cursor, size, now);
         self.write(&out)
+    }
+
+    /// Prints lines where the cursor is, at the start of a line, without a live area.
+    pub fn print(&mut self, lines: &[Line<'static>], size: ScreenSize) -> io::Result<()> {
+        let mut out = String::new();
+        push_printed(&mut out, lines, usize::from(size.columns));
+        self.out.write_all(out.as_bytes())?;
+        self.out.flush()
     }
 
     /// Erases the live area, before something else uses the screen: a view, the shell, an editor.
@@ -240,6 +245,14 @@ impl<W: Write> PageScreen<W> {
         let framed = format!("{BEGIN_FRAME}{bytes}{END_FRAME}");
         self.out.write_all(framed.as_bytes())?;
         self.out.flush()
+    }
+}
+
+/// Adds lines that the terminal wraps.
+fn push_printed(out: &mut String, lines: &[Line<'static>], columns: usize) {
+    for line in lines {
+        out.push_str(&EncodedRow::whole(&isolate_rtl(line.clone()), columns).bytes);
+        out.push_str("\r\n");
     }
 }
 

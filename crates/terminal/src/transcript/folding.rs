@@ -64,6 +64,23 @@ impl BlockSource {
         }
     }
 
+    /// Bytes and lines that are shown in the full screen, about: for estimates of its height.
+    pub fn size(&self, is_unfolded: bool) -> (usize, usize) {
+        let of_text = |text: &str| (text.len(), 1 + text.bytes().filter(|byte| *byte == b'\n').count());
+        match self {
+            BlockSource::Reasoning { .. } | BlockSource::Call(_) if !is_unfolded => (0, 2),
+            BlockSource::Output(_) if !is_unfolded => (0, FOLDED_TAIL + 1),
+            BlockSource::Prompt(text)
+            | BlockSource::Answer(text)
+            | BlockSource::Reasoning { text, .. }
+            | BlockSource::Marked { text, .. }
+            | BlockSource::Output(text) => of_text(text),
+            BlockSource::Call(record) => (record.whole_output().len(), 2 + record.body_lines()),
+            BlockSource::Lines(lines) => (0, lines.len()),
+            BlockSource::Summary(_) => (0, 1),
+        }
+    }
+
     /// The lines for the full screen.
     pub fn full_lines(&self, columns: usize, theme: &Theme, is_unfolded: bool) -> Vec<Line<'static>> {
         let mut lines = match self {

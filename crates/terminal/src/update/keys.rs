@@ -146,6 +146,8 @@ impl Model {
             Action::ViewModel => effects.push(Effect::Open(ViewKind::Model)),
             Action::ViewSessions => effects.push(Effect::Open(ViewKind::Sessions)),
             Action::ViewTree => effects.push(Effect::Open(ViewKind::Tree)),
+            Action::FullScreen => effects.push(Effect::Open(ViewKind::Full)),
+            Action::LastCall => effects.push(Effect::Open(ViewKind::LastCall)),
             Action::ViewHelp | Action::EmptyHelp => effects.push(Effect::Open(ViewKind::Help)),
             action => {
                 self.return_to_line();

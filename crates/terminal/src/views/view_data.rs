@@ -2,6 +2,8 @@
 
 use ratatui::text::Line;
 
+use crate::blocks::ContextView;
+
 /// The views.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names")]
@@ -13,6 +15,10 @@ pub enum ViewKind {
     Help,
     /// The whole of the call that is asked about.
     WholeCall,
+    /// The whole conversation.
+    Full,
+    /// The same at its last call.
+    LastCall,
 }
 
 /// What a view is made of. The program around the face has it at once, or sends it later.
@@ -22,6 +28,8 @@ pub enum ViewData {
     Nothing,
     /// It comes later, as a message.
     Loading,
+    /// For the full screen: what stands beside the conversation, which the model has.
+    Conversation(Option<Box<ContextView>>),
     /// Lines to look at.
     Lines(Vec<Line<'static>>),
 }

@@ -3,6 +3,7 @@
 
 use super::ViewFrame;
 use crate::screen::{EncodedRow, ScreenSize};
+use crate::text::isolate_rtl;
 
 /// What is on the alternate screen.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +32,7 @@ impl ViewScreen {
             let bytes = frame.rows.get(row).map_or_else(String::new, |line| {
                 // Nothing is written into the last cell: some terminals scroll then.
                 let columns = if row + 1 == height { columns.saturating_sub(1) } else { columns };
-                EncodedRow::clipped(line, columns).bytes
+                EncodedRow::clipped(&isolate_rtl(line.clone()), columns).bytes
             });
             if !is_new && self.rows.get(row) == Some(&bytes) {
                 continue;

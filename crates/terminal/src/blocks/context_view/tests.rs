@@ -85,7 +85,7 @@ fn facts() -> ContextFacts {
     }
 }
 
-fn strata() -> ContextView {
+pub(crate) fn strata() -> ContextView {
     let read = || LastUse::Read(100);
     let with_part = |layer: Layer, part: &str| Layer { part: Some(part.into()), ..layer };
     let log = |turns, parts: &[LayerPart], age, prices, holds: &str| {
