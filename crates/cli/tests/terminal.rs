@@ -1,5 +1,7 @@
 //! The conversation in a terminal: how lines are typed, and what a person sees of what happens.
 
+#[path = "terminal/in_tmux.rs"]
+mod in_tmux;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;

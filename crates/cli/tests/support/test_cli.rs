@@ -51,7 +51,12 @@ pub struct TestCli {
 
 impl TestCli {
     pub fn new(config: &str) -> Self {
-        let server = SimulatorServer::start(SCRIPT);
+        TestCli::with_script(config, SCRIPT)
+    }
+
+    /// A provider that answers from this script.
+    pub fn with_script(config: &str, script: &str) -> Self {
+        let server = SimulatorServer::start(script);
         let sandbox = Sandbox::new();
         let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
         let all = format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n{config}\n{provider}");

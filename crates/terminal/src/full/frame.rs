@@ -71,10 +71,10 @@ impl FullScreen {
         let separator = format!(" {} ", model.theme.glyphs.separator);
         let Some(cursor) = self.cursor else {
             let parts = [
+                format!("{} page", key(Action::FullBack)),
                 format!("{} scrolls", key(Action::FullUp)),
                 format!("{} last call", key(Action::FullLastCall)),
-                format!("{} strata", key(Action::FullStrata)),
-                format!("{} page", key(Action::FullBack)),
+                format!("{} context", key(Action::FullStrata)),
             ];
             return Line::from(Span::styled(parts.join(&separator), quiet));
         };

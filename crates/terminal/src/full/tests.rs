@@ -1,5 +1,7 @@
 //! The full screen over the model, as the loop drives it.
 
+mod odd_content;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

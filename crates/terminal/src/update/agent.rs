@@ -14,6 +14,9 @@ use crate::text::escape;
 use crate::theme::Role;
 use crate::transcript::{BlockSource, CallRecord};
 
+/// Bytes that are kept of a line of a running tool's output.
+const MAX_LIVE_LINE: usize = 8 * 1024;
+
 impl Model {
     pub(super) fn take_agent_update(&mut self, update: AgentUpdate, effects: &mut Vec<Effect>) {
         self.has_begun |= !matches!(update, AgentUpdate::Queue(_) | AgentUpdate::Retry { .. });
@@ -55,7 +58,8 @@ impl Model {
                     tool.line_count = text.lines().count();
                     // Blank lines are not shown: a few more than fit are kept.
                     let skipped = tool.line_count.saturating_sub(4 * RUNNING_TAIL);
-                    tool.output = text.lines().skip(skipped).collect::<Vec<_>>().join("\n");
+                    let tail = text.lines().skip(skipped).map(line_end);
+                    tool.output = tail.collect::<Vec<_>>().join("\n");
                 }
             }
             AgentUpdate::ToolEnded(end) => self.end_tool(&end),
@@ -238,4 +242,9 @@ impl Model {
         self.phase = Phase::Idle;
         self.run_since = None;
     }
+}
+
+/// The end of a line that is longer than any screen: of progress that overwrites itself, the last.
+fn line_end(line: &str) -> &str {
+    &line[line.ceil_char_boundary(line.len().saturating_sub(MAX_LIVE_LINE))..]
 }
