@@ -52,7 +52,7 @@ impl BlockReader {
     fn read(&mut self, message: &MessageBody) {
         match message {
             MessageBody::User { content } => {
-                self.push(BlockKind::Text, BlockSource::Prompt(joined_texts(content)))
+                self.push(BlockKind::Text, BlockSource::Prompt(joined_texts(content)));
             }
             MessageBody::Assistant { content, .. } => content.iter().for_each(|part| self.read_part(part)),
             MessageBody::ToolResult { call_id, tool_name, content, is_error, not_run } => {
