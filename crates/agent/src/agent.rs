@@ -12,6 +12,7 @@ use hardpan_prompt::AgentMessage;
 use hardpan_session::RequestRecord;
 use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Command;
@@ -56,6 +57,8 @@ pub(crate) struct Inner {
     pub selection: Mutex<ModelSelection>,
     pub last_request: Mutex<Option<Arc<LastRequest>>>,
     pub abort: Mutex<CancellationToken>,
+    /// Tells a failed request that waits to be sent again.
+    pub retry_now: Notify,
     /// Cancels the shell commands that the user is running.
     pub shell_abort: Mutex<CancellationToken>,
     /// Results of the user's shell commands that finished during a turn. They are stored between
@@ -113,6 +116,7 @@ impl Agent {
             selection: Mutex::new(selection),
             last_request: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
+            retry_now: Notify::new(),
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
             bill_listener: Mutex::default(),
@@ -255,6 +259,11 @@ impl Agent {
     /// queues.
     pub fn abort(&self) {
         lock(&self.inner.abort).cancel();
+    }
+
+    /// Sends a failed request again at once, if it waits for that.
+    pub fn retry_now(&self) {
+        self.inner.retry_now.notify_waiters();
     }
 
     /// Whether the last run was aborted, also if that was after its end.

@@ -66,6 +66,7 @@ impl Agent {
             tokio::select! {
                 biased;
                 () = token.cancelled() => break StreamEnd::Stopped,
+                () = self.inner.retry_now.notified() => stream.retry_now(),
                 () = self.events().wait_for_readers(), if await_faces => await_faces = false,
                 event = stream.next_event(), if !await_faces => match event {
                     None => break StreamEnd::Completed,

@@ -265,6 +265,13 @@ pub struct ApprovalRequest {
 pub enum ApprovalDecision {
     /// The call runs.
     Allow,
+    /// The call runs with other arguments: the person changed them.
+    AllowChanged {
+        /// The arguments that it runs with.
+        args: Value,
+        /// What was changed; the model reads it below the result.
+        note: String,
+    },
     /// The call does not run.
     Deny {
         /// Who or what decided.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hardpan_context::{AgentMode, fill_template};
-use hardpan_prompt::{AgentMessage, MessageBody, NotRunReason};
+use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, NotRunReason};
 use hardpan_providers::AnswerCall;
 use hardpan_tools::{Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
@@ -29,7 +29,29 @@ use crate::stored_knowledge::ResultData;
 /// What happens to a call, decided before it runs.
 enum CallDecision {
     Run(Arc<dyn Tool>),
+    RunChanged(Arc<dyn Tool>, ChangedCall),
     DoNotRun(NotRun),
+}
+
+/// A call with arguments that the person changed.
+struct ChangedCall {
+    call: AnswerCall,
+    /// What was changed, for the model.
+    note: String,
+}
+
+impl ChangedCall {
+    fn new(call: &AnswerCall, args: &Value, note: String) -> Self {
+        let mut call = call.clone();
+        call.call.arguments = Json::new(args);
+        ChangedCall { call, note }
+    }
+
+    /// The outcome, with the note below it.
+    fn noted(&self, mut outcome: CallOutcome) -> CallOutcome {
+        outcome.outcome.content.push(MessagePart::text(self.note.as_str()));
+        outcome
+    }
 }
 
 /// Why a tool did not run or not to its end, and what the model reads about it.
@@ -166,8 +188,10 @@ impl Agent {
                 Ok(decision) => (decision, true),
                 Err(_) => (CallDecision::DoNotRun(self.aborted_call(NotRunReason::Aborted)), false),
             };
-            if let CallDecision::Run(_) = decision {
-                self.announce_start(call).await;
+            match &decision {
+                CallDecision::Run(_) => self.announce_start(call).await,
+                CallDecision::RunChanged(_, changed) => self.announce_start(&changed.call).await,
+                CallDecision::DoNotRun(_) => {}
             }
             decisions.push((decision, counts));
         }
@@ -178,6 +202,11 @@ impl Agent {
                     let span = tracing::info_span!("tool_call", tool = %call.call.name, id = %call.call.id);
                     let outcome = self.execute_tool(&*tool, call, token).instrument(span).await;
                     (outcome, counts, Some(tool.result_display()))
+                }
+                CallDecision::RunChanged(tool, changed) => {
+                    let span = tracing::info_span!("tool_call", tool = %call.call.name, id = %call.call.id);
+                    let outcome = self.execute_tool(&*tool, &changed.call, token).instrument(span).await;
+                    (changed.noted(outcome), counts, Some(tool.result_display()))
                 }
             }
         });
@@ -248,11 +277,15 @@ impl Agent {
         if tool.effect(&args) == Effect::Changes {
             let subject = tool.subject(&args);
             let question = ApprovalRequest { call_id, tool_name, args, subject, agent: None };
-            if let ApprovalDecision::Deny { by, reason: message } =
-                self.inner.setup.approval_handler.approve(&question).await
-            {
-                let text = fill_template(&phrases.denied, &[("reason", &message)]);
-                return CallDecision::DoNotRun(NotRun::new(NotRunReason::Denied { by, message }, text));
+            match self.inner.setup.approval_handler.approve(&question).await {
+                ApprovalDecision::Allow => {}
+                ApprovalDecision::AllowChanged { args, note } => {
+                    return CallDecision::RunChanged(tool, ChangedCall::new(call, &args, note));
+                }
+                ApprovalDecision::Deny { by, reason: message } => {
+                    let text = fill_template(&phrases.denied, &[("reason", &message)]);
+                    return CallDecision::DoNotRun(NotRun::new(NotRunReason::Denied { by, message }, text));
+                }
             }
         }
         CallDecision::Run(tool)
@@ -271,13 +304,19 @@ impl Agent {
             return self.unavailable_tool(name, why).into();
         }
         let deciding = self.decide_about_tool(tool.clone(), call);
-        let tool = match unless_aborted(token, deciding).await {
-            Ok(CallDecision::Run(tool)) => tool,
+        let (tool, changed) = match unless_aborted(token, deciding).await {
+            Ok(CallDecision::Run(tool)) => (tool, None),
+            Ok(CallDecision::RunChanged(tool, changed)) => (tool, Some(changed)),
             Ok(CallDecision::DoNotRun(not_run)) => return not_run.into(),
             Err(_) => return self.aborted_call(NotRunReason::Aborted).into(),
         };
+        let call = changed.as_ref().map_or(call, |changed| &changed.call);
         self.announce_start(call).await;
         let outcome = self.execute_tool(&*tool, call, token).await;
+        let outcome = match &changed {
+            Some(changed) => changed.noted(outcome),
+            None => outcome,
+        };
         self.announce_end(call, &outcome, tool.result_display()).await;
         self.revise_result(call, outcome).await
     }

@@ -12,6 +12,7 @@ use hardpan_economy::format::format_dollars;
 use hardpan_files::{create_private_folder, read_small_text};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
+use serde_json::Value;
 
 use crate::attachment_price::AttachmentPrice;
 use crate::audit_log::{AllowedBy, AuditLog};
@@ -63,8 +64,18 @@ pub enum ApprovalVerdict {
     Session,
     /// Allow calls that the rule covers, and store the rule.
     Always,
+    /// Allow this call with other arguments, which the person wrote.
+    Changed(Value),
     /// Deny it. The model reads the reason.
     No(String),
+}
+
+/// How a call is allowed.
+enum Allowance {
+    /// As it is: who allowed it, and by which rule.
+    As { by: AllowedBy, rule: Option<String> },
+    /// With arguments that the person wrote, and what the model reads about that.
+    Changed { question: ApprovalRequest, note: String },
 }
 
 /// What happens to calls that no rule decides.
@@ -273,9 +284,13 @@ impl ApprovalHandler for Approver {
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
             match self.decide(question).await {
-                Ok((by, rule)) => {
+                Ok(Allowance::As { by, rule }) => {
                     self.log.allowed(question, by, rule);
                     ApprovalDecision::Allow
+                }
+                Ok(Allowance::Changed { question, note }) => {
+                    self.log.allowed(&question, AllowedBy::Person, None);
+                    ApprovalDecision::AllowChanged { args: question.args, note }
                 }
                 Err((by, reason)) => {
                     self.log.denied(question, &reason);
@@ -309,12 +324,22 @@ impl Approver {
         })
     }
 
-    /// Decides about a call. `Ok` says who allowed it, and by which rule; `Err` who denied it, and
-    /// why.
-    async fn decide(
-        &self,
-        question: &ApprovalRequest,
-    ) -> Result<(AllowedBy, Option<String>), (DeniedBy, String)> {
+    /// A call with arguments that the person wrote; `Err` if the settings deny it in this form.
+    fn changed(&self, question: &ApprovalRequest, args: Value) -> Result<Allowance, (DeniedBy, String)> {
+        let subject = match self.tools.describe(&question.tool_name) {
+            Some(tool) => tool.subject(&args),
+            None => CallSubject::Other,
+        };
+        let question = ApprovalRequest { args, subject, ..question.clone() };
+        if let Some(rule) = self.denying_rule(&question) {
+            return Err((DeniedBy::Rule, format!("the settings deny it ({rule})")));
+        }
+        let note = format!("[The person changed this call. It ran with: {}]", question.args);
+        Ok(Allowance::Changed { question, note })
+    }
+
+    /// Decides about a call. `Ok` says how it is allowed; `Err` who denied it, and why.
+    async fn decide(&self, question: &ApprovalRequest) -> Result<Allowance, (DeniedBy, String)> {
         let covers = |rule: &ApprovalRule| {
             rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
                 && !(is_about_git(rule) && names_programs(&self.scope.root))
@@ -328,10 +353,10 @@ impl Approver {
         let is_asked_always = self.command_rules == CommandRules::AskAlways
             && matches!(question.subject, CallSubject::Command(_));
         if let Some(rule) = allowed.iter().find(|rule| !is_asked_always && covers(rule)) {
-            return Ok((AllowedBy::Rule, Some(rule.to_string())));
+            return Ok(Allowance::As { by: AllowedBy::Rule, rule: Some(rule.to_string()) });
         }
         if self.mode == ApprovalMode::AllowAll {
-            return Ok((AllowedBy::Yes, None));
+            return Ok(Allowance::As { by: AllowedBy::Yes, rule: None });
         }
         let rule =
             ApprovalRule::for_call(&question.tool_name, &question.subject, |path| self.workspace_path(path));
@@ -344,14 +369,15 @@ impl Approver {
             return Err((DeniedBy::Default, reason));
         };
         match prompter.ask_approval(question, rule.as_ref()).await {
-            ApprovalVerdict::Once => Ok((AllowedBy::Person, None)),
+            ApprovalVerdict::Once => Ok(Allowance::As { by: AllowedBy::Person, rule: None }),
             ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => {
-                Ok((AllowedBy::Person, None))
+                Ok(Allowance::As { by: AllowedBy::Person, rule: None })
             }
+            ApprovalVerdict::Changed(args) => self.changed(question, args),
             verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
                 let keep = verdict == ApprovalVerdict::Always;
                 rule.iter().for_each(|rule| self.allow(rule, &question.subject, keep));
-                Ok((AllowedBy::Person, rule.map(|rule| rule.to_string())))
+                Ok(Allowance::As { by: AllowedBy::Person, rule: rule.map(|rule| rule.to_string()) })
             }
             ApprovalVerdict::No(reason) => Err((DeniedBy::Person, reason)),
         }

@@ -1,21 +1,16 @@
 //! A conversation with the agent: one prompt and its answer, JSON events, or an interactive
 //! session. [`hardpan_app::ConversationApp`] holds what all of them share.
 
-mod approval_question; // ApprovalQuestion: what a person sees before a call runs
 mod command_error; // SlashCommandError: why a slash command failed
 pub mod commands; // the slash commands
 pub mod display; // EventPrinter: shows the agent's events as text
-mod editor; // LineEditor: the line that the user types
-mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
-mod keys; // KeyDecoder: from the bytes of a terminal to keys
+pub mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
 mod one_shot; // `hardpan -p`: one prompt, its answer, exit
 mod panels; // /panels and /close
 mod price; // /price and /why
 mod prompt_input; // PromptInput: the prompt of `hardpan -p`, from flags and standard input
-mod repl; // the interactive session
-pub mod screen; // the terminal: output above, the input line below
+pub mod screen; // text and answers on the terminal, line by line
 pub mod signals; // Ctrl-C, SIGTERM and SIGHUP
-mod terminal_prompter; // TerminalPrompter: asks the user in the terminal
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -27,8 +22,6 @@ use crate::output::OutputFormat;
 use hardpan_app::DiscardNotices;
 use hardpan_app::settings::{ScreenKind, Settings, UserFolders};
 use signals::Interrupt;
-
-pub use repl::open_or_ask;
 
 /// The error context where installing signal handlers fails.
 pub const SIGNALS_UNAVAILABLE: &str = "cannot listen for signals";
@@ -78,7 +71,7 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let result = runtime.block_on(async {
         match input {
             Some(input) => one_shot::answer(flags, input).await,
-            None if is_plain(flags) => repl::converse(flags).await,
+            None if is_plain(flags) => crate::plain_chat::converse(flags).await,
             None => crate::page_chat::converse(flags).await,
         }
     });

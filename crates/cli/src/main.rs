@@ -26,7 +26,8 @@ mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
 mod models; // `hardpan models`
 mod origins; // where each block of a request came from, as JSON
-mod page_chat; // an interactive session with the terminal face
+mod page_chat; // an interactive session in the page
+mod plain_chat; // an interactive session as plain lines
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`
 mod run; // one function per command

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-pub use hardpan_terminal::text::{FRAME, escape_json, safe, safe_lines, strip_lines, visible};
+pub use hardpan_terminal::text::{escape_json, safe, safe_lines, strip_lines};
 
 /// How a command prints its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -4,27 +4,27 @@
 mod agent_updates; // EventMapper: from the agent's events to what the face shows
 mod call_preview; // what a person sees of a call before it runs
 mod command_warnings; // what in a command is dangerous, in words
+pub mod conversation; // FaceConversation: the conversation behind a face
 mod diff_lines; // a stored diff as lines
-mod face_host; // PageHost: what the face asks of the program around it
+pub mod face_host; // PageHost: what the face asks of the program around it
 mod history_blocks; // earlier_blocks: what was said before a session was resumed
+mod modes; // what the modes mean for the agent
 mod page_prompter; // PagePrompter: asks in the face, as its mode says
 mod session; // Session: does with the agent what the person asks for
 mod status; // the status line and the end of a run, in figures
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
+use hardpan_app::ConversationApp;
 use hardpan_app::settings::ScreenKind;
-use hardpan_app::{ConversationApp, FaceHooks, IndexProgress, NoticeSink};
 use hardpan_terminal::editor::{
     CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
 };
 use hardpan_terminal::keymap::Keymap;
-use hardpan_terminal::model::{AgentUpdate, BlockKind, Effect, Event, Model, ViewKind};
+use hardpan_terminal::model::{BlockKind, Event, Model, ViewKind};
 use hardpan_terminal::runner::{self, Clock, FaceMessage};
 use hardpan_terminal::screen::{Rewrap, ScreenSize};
 use hardpan_terminal::theme::Theme;
@@ -34,152 +34,56 @@ use tokio::sync::mpsc as async_channel;
 
 use crate::args::ChatArgs;
 use crate::chat::commands::arguments::ArgumentSource;
-use crate::chat::{ExitError, SIGNALS_UNAVAILABLE, commands, display, signals::Signals};
-use crate::event_reader::EventReader;
+use crate::chat::{ExitError, commands, display};
 use crate::output::safe_lines;
-use crate::trust;
-use agent_updates::EventMapper;
+use conversation::{FaceConversation, FaceSender};
 use face_host::{PageHost, PageNotices, history_file};
-use page_prompter::{PagePrompter, PendingQuestions};
-use session::{AfterRun, Session};
 
 /// Files that `@` completes at most.
 const MAX_FILES: usize = 200_000;
 
-/// How often the status line is computed while nothing happens: it counts the minutes of the cache.
-const STATUS_TIME: Duration = Duration::from_secs(20);
-
-/// Sends what happens to the face.
-#[derive(Clone)]
-struct FaceSender(mpsc::Sender<FaceMessage>);
-
-impl FaceSender {
-    fn event(&self, event: Event) {
-        // Fails if the face has ended; nobody looks any more.
-        let _ = self.0.send(FaceMessage::Event(event));
-    }
-
-    fn agent(&self, update: AgentUpdate) {
-        self.event(Event::Agent(update));
-    }
-}
-
-/// Runs the session until the person leaves.
+/// Runs the session in the page until the person leaves.
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (sender, messages) = mpsc::channel();
-    let face = FaceSender(sender.clone());
+    let events = sender.clone();
+    let face = FaceSender::new(move |event| drop(events.send(FaceMessage::Event(event))));
     let theme = Theme::from_environment(|name| std::env::var(name).ok());
-    let options = flags.conversation.options()?;
-    trust::review_changes(&options.folder)?;
-    let questions = PendingQuestions::default();
-    let (prompter, mut asked) = PagePrompter::new(questions.clone(), theme, options.folder.clone());
-    let (mode, shown_calls) = (prompter.mode(), prompter.shown_calls());
     let notices = Arc::new(PageNotices::new(face.clone()));
-    let hooks = FaceHooks { prompter: Some(Arc::new(prompter)), notices: notices.clone() };
-    let app = Arc::new(crate::chat::open_or_ask(options, &hooks)?);
-    let agent = app.agent.clone();
-    let quit_requested = commands::register_commands(&app);
-    let after_run = if flags.hud { AfterRun::ShowHud } else { AfterRun::Rest };
-    let mut session = Session::new(app.clone(), face.clone(), questions, mode, after_run);
-    let mut mapper = EventMapper::new(
-        app.clone(),
-        theme,
-        shown_calls,
-        session.printed.clone(),
-        session.was_stopped.clone(),
-    );
-    tell_of_compactions(&app, &face);
-    let events = face.clone();
-    let reader = EventReader::start(&agent, move |event| {
-        mapper.map(event).into_iter().for_each(|event| events.event(event));
-    });
-    let (context, shown) = (app.context.clone(), notices.clone());
-    drop(tokio::task::spawn_blocking(move || {
-        context.warm_up(&mut |done, total| shown.index_progress(IndexProgress::Indexed { done, total }));
-        shown.index_progress(IndexProgress::Finished);
-    }));
-    agent.start().await;
-    let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
+    let mut conversation = FaceConversation::open(flags, &face, notices.clone(), theme).await?;
+    let app = conversation.app.clone();
 
-    let clock = program_clock();
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
-    model.replace_transcript(history_blocks::earlier_blocks(&agent));
+    model.replace_transcript(history_blocks::earlier_blocks(&app.agent));
     model.say(BlockKind::Greeting, BlockSource::Lines(greeting(&app)));
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
-    let rewrap = Rewrap::detect(|name| std::env::var(name).ok());
+    let (clock, rewrap) = (program_clock(), Rewrap::detect(|name| std::env::var(name).ok()));
     let mut host = PageHost::new(app.clone(), effects_sender);
     notices.start();
     if app.settings.config.screen == Some(ScreenKind::Full) {
         let _ = sender.send(FaceMessage::Open(ViewKind::Full));
     }
+    let input = sender.clone();
     let terminal = std::thread::Builder::new()
         .name("terminal".into())
-        .spawn(move || runner::run(model, clock, rewrap, sender, &messages, &mut host))
+        .spawn(move || runner::run(model, clock, rewrap, input, &messages, &mut host))
         .context("cannot start the terminal's thread")?;
 
-    let mut interrupt = None;
-    while !quit_requested.load(Ordering::Relaxed) {
-        let is_idle = !session.has_pending();
-        tokio::select! {
-            effect = effects.recv() => match effect {
-                Some(Effect::Leave) | None => break,
-                Some(effect) => session.perform(effect).await,
-            },
-            Some(question) = asked.recv() => {
-                // What was said before the question stands above it.
-                reader.catch_up().await;
-                session.questions.ask(question, &face);
-            }
-            Some(outcome) = session.next_outcome() => {
-                reader.catch_up().await;
-                session.report(outcome).await;
-            }
-            () = session::wait_for_ping(&app), if is_idle => session.keep_warm().await,
-            () = tokio::time::sleep(STATUS_TIME) => {}
-            signal = signals.next() => {
-                interrupt = Some(signal);
-                break;
-            }
-        }
-        face.event(Event::Status(status::status_line(&app)));
-    }
-    let was_left_early = interrupt.is_some();
-    session.finish().await;
-    app.save_state().await;
-    agent.shutdown().await?;
-    app.stop_background_work().await;
-    reader.finish().await;
+    let interrupt = conversation.run(&mut effects, None).await;
+    let ended = conversation.close().await?;
     notices.stop();
-    let _ = face.0.send(FaceMessage::Quit);
-    let ended = tokio::task::spawn_blocking(move || terminal.join()).await;
-    if let (Ok(Ok(Err(error))), false) = (ended, was_left_early) {
+    let _ = sender.send(FaceMessage::Quit);
+    let terminal = tokio::task::spawn_blocking(move || terminal.join()).await;
+    if let (Ok(Ok(Err(error))), None) = (terminal, interrupt) {
         return Err(error.into());
     }
-    let (id, path) = agent.session();
-    if path.exists() && !flags.conversation.no_session {
-        display::print_wrapped(&format!(
-            "to continue this conversation: hardpan --resume {}",
-            crate::output::safe(&id)
-        ));
-    }
+    ended.say_goodbye();
     interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))
 }
 
-/// Tells the face when a conversation is being compacted, and how much of it.
-fn tell_of_compactions(app: &ConversationApp, face: &FaceSender) {
-    let face = face.clone();
-    app.agent.events().subscribe::<SessionBeforeCompact, _>("terminal", move |event, _| {
-        let messages = commands::pluralize(event.messages, "message");
-        let tokens = short_count(usize::try_from(event.tokens_before).unwrap_or(usize::MAX));
-        face.agent(AgentUpdate::Compacting { text: format!("{messages} of {tokens} tokens") });
-        std::future::ready(Ok(BeforeCompactReply::Continue))
-    });
-}
-
 #[expect(clippy::disallowed_methods, reason = "the edge: from here on, time is an argument")]
-fn program_clock() -> Clock {
+pub fn program_clock() -> Clock {
     let started = Instant::now();
     Arc::new(move || started.elapsed())
 }
@@ -221,7 +125,7 @@ fn fill_file_source(app: &Arc<ConversationApp>, face: &FaceSender) {
     }));
 }
 
-fn greeting(app: &ConversationApp) -> Vec<Line<'static>> {
+pub fn greeting(app: &ConversationApp) -> Vec<Line<'static>> {
     let agent = &app.agent;
     let messages = agent.messages();
     let resumed = match messages.len() {

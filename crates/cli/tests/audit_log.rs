@@ -58,12 +58,12 @@ fn what_a_person_says_is_written_down_and_an_unstored_conversation_leaves_nothin
     cli.print(&["-p", "Edit it", "--no-session", "--yes"]);
     assert!(log(&cli, &[]).is_empty());
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Write notes", "write wants to run:");
+    terminal.expect("you: ");
+    terminal.say("Write notes", "asks: Change this file?");
     terminal.say("s", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("!echo by-the-$((1+1)); exit 3", "by-the-2\r\n");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.end();
     let entries = log(&cli, &[]);
     let field = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();

@@ -136,15 +136,15 @@ fn a_commit_message_is_asked_for_without_secrets_and_says_so() {
 fn a_person_is_asked_before_the_first_request_and_not_again() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say(
         &format!("Take {}", secret()),
-        "┃ This request would send what looks like a secret: Anthropic key",
+        "asks: This request would send what looks like a secret: Anthropic key",
     );
     terminal.say("send", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Go on", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     let other = secret().replace("q7Rk", "w3Hn");
     terminal.say(&format!("Take {other}"), "looks like a secret");
     terminal.say("", "replaced in the request");

@@ -24,23 +24,23 @@ fn user_messages(cli: &TestCli) -> Vec<String> {
 #[test]
 fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
     let cli = TestCli::new("");
-    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
     terminal.press("\u{1b}[200~first\r\nsecond\u{1b}]0;title\u{7}\n\tthird\u{1b}[201~");
     terminal.expect("third");
-    terminal.say(" and typed", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.enter(" and typed", "I have nothing to add.");
+    terminal.expect("done");
     // Longer than what a terminal keeps of a line.
     let long = "rope ".repeat(2000);
-    terminal.say(&long, "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.enter(&long, "I have nothing to add.");
+    terminal.expect("done");
     // A line is edited as elsewhere, and an earlier one comes back.
-    terminal.say("ups\u{15}Grü\u{7f}üße nix\u{17}\u{7f}\u{1b}[D\u{1b}[3~é", "I have nothing to add.");
-    terminal.expect("> ");
-    terminal.say("\u{1b}[A again", "I have nothing to add.");
-    let screen = terminal.end();
+    terminal.enter("ups\u{15}Grü\u{7f}üße nix\u{17}\u{7f}\u{1b}[D\u{1b}[3~é", "I have nothing to add.");
+    terminal.expect("done");
+    terminal.enter("\u{1b}[A again", "I have nothing to add.");
+    terminal.expect("done");
+    let screen = terminal.end_page();
     assert!(!screen.contains("\u{1b}]0;"), "{screen:?}");
-    assert!(screen.contains("second\u{fffd}]0;title\u{fffd}\r\n    third and typed\r\n"), "{screen:?}");
     let pasted = "first\nsecond\u{1b}]0;title\u{7}\n\tthird and typed";
     assert_eq!(user_messages(&cli), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
 }
@@ -49,84 +49,53 @@ fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
 fn a_terminal_that_understands_little_edits_lines_itself() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open_as(&cli, &[], "dumb", ":") else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Hello", "I have nothing to add.");
     let screen = terminal.end();
     assert!(!screen.contains('\u{1b}'), "{screen:?}");
 }
 
 /// Stands for a signal from outside, among the keys by which a conversation is left.
-const TERMINATE: &str = "SIGTERM";
-
-#[test]
-fn the_terminal_is_given_back_as_it_was() {
-    let cli = TestCli::new("");
-    for leave in ["/quit\n", "\u{4}", "\u{3}", TERMINATE, "\u{1c}"] {
-        let Some(mut terminal) = Terminal::open_as(&cli, &[], "xterm", "stty -a; echo left") else {
-            return;
-        };
-        terminal.expect("\u{1b}[?2004h");
-        terminal.expect("> ");
-        match leave {
-            TERMINATE => terminal.signal("TERM"),
-            keys => terminal.press(keys),
-        }
-        if leave == "\u{3}" {
-            terminal.expect("(press Ctrl-C again");
-            terminal.press(leave);
-        }
-        terminal.expect("\u{1b}[?2004l");
-        terminal.expect("left");
-        let modes = terminal.screen();
-        let modes = &modes[modes.rfind("speed ").expect("the modes")..];
-        for mode in [" icanon", " echo ", " icrnl"] {
-            assert!(modes.contains(mode), "{leave:?} leaves {modes}");
-        }
-    }
-}
+const SIGNALS: [&str; 3] = ["TERM", "HUP", "QUIT"];
 
 #[test]
 fn what_is_typed_at_a_question_is_not_lost() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Write notes", "[a] always, or [n]o and why?");
+    terminal.expect("you: ");
+    terminal.say("Write notes", "5 no, and stop");
     // Commands run as always, and the question stays.
     terminal.say("!echo from me", "from me\r\n");
-    terminal.expect("write wants to run:");
+    terminal.expect("asks: Change this file?");
     terminal.say("/queue", "the queue is empty");
-    terminal.expect("write wants to run:");
+    terminal.expect("asks: Change this file?");
     terminal.say("/qeue", "did you mean /queue, ");
-    terminal.expect("write wants to run:");
+    terminal.expect("asks: Change this file?");
     // One question at a time: the last one first.
     terminal.say("/name", "What should this conversation be called?");
     terminal.say("notes", "this conversation is now called notes");
-    terminal.expect("write wants to run:");
+    terminal.expect("asks: Change this file?");
     // Anything else is a no, with what was said.
     terminal.say(
         "a better idea: edit a.txt",
-        "· write notes/a.txt: not run: the person said instead: a better idea",
+        "tool: write notes/a.txt: not run: the person said no: a better idea",
     );
     terminal.expect("I have nothing to add.");
     terminal.end();
     assert!(!cli.exists("notes/a.txt"));
-    assert_eq!(
-        cli.last_result(),
-        "The call was not allowed: the person said instead: a better idea: edit a.txt"
-    );
+    assert_eq!(cli.last_result(), "The call was not allowed: the person said no: a better idea: edit a.txt");
 }
 
 #[test]
 fn what_becomes_of_calls_and_of_what_was_typed_meanwhile_is_shown() {
     let cli = TestCli::new("allow = [\"bash\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Call twice", "· bash seq 1 20; sleep 2");
-    terminal.say("Something else", "(queued");
-    terminal.expect("… 15 more\r\n  16\r\n");
-    terminal.expect("  20");
-    terminal.expect("· write b.txt: skipped: you said something else");
-    terminal.expect("> Something else\r\n");
+    terminal.expect("you: ");
+    terminal.say("Call twice", "tool: bash seq 1 20; sleep 2");
+    terminal.say("Something else", "note: queued, 1 after this tool: Something else");
+    terminal.expect("tool: bash seq 1 20; sleep 2: done");
+    terminal.expect("tool: write b.txt: not run: you said something else");
+    terminal.expect("you: Something else\r\n");
     terminal.expect("I have nothing to add.");
     terminal.end();
     assert!(!cli.exists("b.txt"));
@@ -139,11 +108,11 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
     cli.print(&["--continue", "-p", "/name Greeting"]);
     cli.print(&["-p", "Write notes"]);
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
-    terminal.expect("4 messages so far\r\n> Write notes\r\nI have nothing to add.\r\n");
-    terminal.expect("> ");
+    terminal.expect("4 messages so far\r\n\r\n  > Write notes\r\n  I have nothing to add.\r\n");
+    terminal.expect("you: ");
     terminal.say("/resume", "about\r\n");
-    terminal.expect("Greeting\r\n/resume SESSION switches to one of them");
-    terminal.say("/resume greeting", ", with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
+    terminal.expect("Greeting\r\n  /resume SESSION switches to one of them");
+    terminal.say("/resume greeting", ", with 2 messages\r\n  > Hello there\r\n  I have nothing to add.\r\n");
     terminal.end();
 }
 
@@ -153,12 +122,12 @@ fn thinking_is_set_by_level_and_a_change_that_loses_the_cache_says_what_it_costs
     // Providers keep no prompt that is shorter than about a thousand tokens.
     cli.sandbox.write("work/AGENTS.md", "Be kind to those who read this.\n".repeat(40));
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("/thinking", "thinking is default; requests to claude-sonnet-5 say: adaptive, effort high");
     // Nothing is cached yet, so nothing is lost.
     terminal.say("/thinking low", "This applies from the next request on.");
     terminal.say("Hello", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("/price thinking", "$0.0");
     terminal.say("/thinking max", "This applies from the next request on. ");
     terminal.expect("$0.0");
@@ -212,12 +181,12 @@ fn the_page_prints_a_diff_asks_below_it_and_takes_a_reason_for_a_no() {
 #[test]
 fn the_page_gives_the_terminal_back_whatever_ends_it() {
     let cli = TestCli::new("");
-    for leave in ["\u{4}", "\u{3}", TERMINATE] {
+    for leave in ["\u{4}", "\u{3}", "/quit\r"].into_iter().chain(SIGNALS) {
         let Some(mut terminal) = Terminal::open_page(&cli, &[], "stty -a; echo left") else { return };
         terminal.expect("\u{1b}[?2004h");
         terminal.expect("help");
         match leave {
-            TERMINATE => terminal.signal("TERM"),
+            signal if SIGNALS.contains(&signal) => terminal.signal(signal),
             keys => terminal.press(keys),
         }
         if leave == "\u{3}" {

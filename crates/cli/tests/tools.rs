@@ -89,34 +89,35 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("hardpan · ");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Hello", "I have nothing to add.");
-    terminal.expect("context ");
-    terminal.expect("cache ");
-    terminal.expect("> ");
+    terminal.expect("done ");
+    terminal.expect("you: ");
     // Asked, not answered, asked again, and said no to.
-    terminal.say("Write notes", "write wants to run:");
-    terminal.expect("path: notes/a.txt");
-    terminal.expect("[y]es, [s] write(notes/a.txt) in this conversation, [a] always, or [n]o and why?");
-    terminal.say("", "please answer y, s, a or n");
+    terminal.say("Write notes", "write  notes/a.txt");
+    terminal.expect("+ noted");
+    terminal.expect("asks: Change this file?");
+    terminal.expect("2 yes, write of notes/a.txt until you leave");
+    terminal.expect("3 yes, write of notes/a.txt always in this repository");
+    terminal.say("", "asks: Change this file?");
     terminal.say("n not now", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     assert!(!cli.exists("notes/a.txt"));
     assert_eq!(cli.last_result(), "The call was not allowed: the person said no: not now");
     // Yes, once; then for the conversation; then from now on.
     for (answer, is_asked) in [("y", true), ("s", true), ("", false)] {
         terminal.press("Write notes\n");
         if is_asked {
-            terminal.expect("write wants to run:");
+            terminal.expect("asks: Change this file?");
             terminal.press(&format!("{answer}\n"));
         }
         terminal.expect("I have nothing to add.");
-        terminal.expect("> ");
+        terminal.expect("you: ");
         assert_eq!(cli.read("notes/a.txt"), "noted");
     }
-    terminal.say("Edit it", "edit wants to run:");
+    terminal.say("Edit it", "asks: Change this file?");
     terminal.say("a", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     assert_eq!(cli.read("a.txt"), "two\n");
     let list = fs::read_to_string(cli.sandbox.config().join("allowed")).expect("the list");
     let work = cli.sandbox.work().canonicalize().expect("the workspace");
@@ -154,21 +155,21 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
 fn an_interrupt_ends_the_command_and_not_the_conversation() {
     let cli = TestCli::new("allow = [\"bash\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Work slowly", "· bash ");
+    terminal.expect("you: ");
+    terminal.say("Work slowly", "tool: bash ");
     // Told before it begins: in the first moment of a process the terminal's signal reaches it, too, and ends it at once.
     std::thread::sleep(Duration::from_millis(1000));
     terminal.press("\u{3}");
-    terminal.expect("stopped; the session keeps what arrived");
-    terminal.expect("> ");
+    terminal.expect("note: stopped ");
+    terminal.expect("you: ");
     terminal.say("!echo from me", "from me\r\n");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.press("!echo begun; sleep 1000\n");
     // Nothing is shown before it ends; on a busy machine it begins late.
     std::thread::sleep(Duration::from_millis(2000));
     terminal.press("\u{3}");
-    terminal.expect("(stopped)");
-    terminal.expect("> ");
+    terminal.expect(": failed, stopped");
+    terminal.expect("you: ");
     terminal.say("Still there?", "I have nothing to add.");
     terminal.end();
     let stopped = cli
@@ -183,17 +184,17 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
 fn leaving_while_the_agent_works_stops_it() {
     let cli = TestCli::new("allow = [\"bash\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Work slowly", "· bash ");
+    terminal.expect("you: ");
+    terminal.say("Work slowly", "tool: bash ");
     let screen = terminal.end();
-    assert!(screen.contains("stopped; the session keeps what arrived"), "{screen}");
+    assert!(screen.contains("note: stopped "), "{screen}");
     assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
     // The same where it waits for an answer.
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Edit it", "edit wants to run:");
+    terminal.expect("you: ");
+    terminal.say("Edit it", "asks: Change this file?");
     terminal.press("\u{3}");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.end();
     assert_eq!(cli.read("a.txt"), "one\n");
 }
@@ -202,8 +203,8 @@ fn leaving_while_the_agent_works_stops_it() {
 fn a_person_who_takes_their_time_takes_none_of_the_tools() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Be quick", "bash wants to run:");
+    terminal.expect("you: ");
+    terminal.say("Be quick", "asks: Run this, 1 line?");
     // Longer than the second that the call gives its command.
     std::thread::sleep(Duration::from_millis(1500));
     terminal.say("y", "I have nothing to add.");
@@ -269,23 +270,23 @@ fn what_the_tools_of_a_session_leave_goes_with_it() {
 fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversation() {
     let cli = TestCli::new("allow = [\"bash\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.press("\u{3}");
-    terminal.expect("(press Ctrl-C again, or Ctrl-D, to leave)");
+    terminal.expect("press Ctrl-C again, or Ctrl-D, to leave");
     terminal.say("Still there?", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.press("\u{3}");
-    terminal.expect("(press Ctrl-C again, or Ctrl-D, to leave)");
+    terminal.expect("press Ctrl-C again, or Ctrl-D, to leave");
     terminal.press("\u{3}");
     terminal.expect("to continue this conversation: hardpan --resume");
     // Ctrl-D lets what runs come to its end, unless that takes too long.
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Work slowly", "· bash ");
+    terminal.expect("you: ");
+    terminal.say("Work slowly", "tool: bash ");
     terminal.press("\u{4}");
     std::thread::sleep(Duration::from_millis(300));
     terminal.press("\u{3}");
-    terminal.expect("stopped; the session keeps what arrived");
+    terminal.expect("note: stopped ");
     terminal.expect("to continue this conversation: hardpan --resume");
 }
 
@@ -293,13 +294,13 @@ fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversati
 fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Show code", "\tif x {\u{fffd}]0;title\u{fffd}}");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     // A name with line ends in it is not offered as a rule: in the list it would be three.
-    terminal.say("Write oddly", "[y]es, or [n]o and why?");
-    terminal.say("a", "please answer y or n");
-    terminal.expect("[y]es, or [n]o and why?");
+    terminal.say("Write oddly", "3 no, and stop");
+    terminal.say("a", "answer with one of the numbers");
+    terminal.expect("3 no, and stop");
     terminal.say("n", "I have nothing to add.");
     assert!(!cli.sandbox.config().join("allowed").exists());
     terminal.say("/later", "expected a text: /later TEXT");
@@ -312,16 +313,16 @@ fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
 fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     let cli = TestCli::new("allow = [\"edit\", \"write\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Edit it in @a.txt", "I have nothing to add.");
-    terminal.expect("> ");
-    terminal.say("/open", "\r\na.txt");
+    terminal.expect("you: ");
+    terminal.say("/open", "\r\n  a.txt");
     terminal.say("/new", "started a new conversation");
     terminal.say("/open", "no file is open");
     terminal.say("/undo", "there is nothing to undo");
     terminal.say("/open a.txt", "joins the context");
     terminal.say("Write notes", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("/label e1 begin", "e1 is labelled begin");
     terminal.say("/tree", "[begin] Write notes");
     terminal.say("/tools off", "expected /tools, /tools on NAME, or /tools off NAME");
@@ -339,8 +340,8 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     assert_eq!(names(cli.data().join("journal")).len(), 2, "each has a journal of its own");
     // Both are there after a resume.
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
-    terminal.expect("> ");
-    terminal.say("/open", "\r\na.txt");
+    terminal.expect("you: ");
+    terminal.say("/open", "\r\n  a.txt");
     terminal.say("/undo", "removed, since the run created it");
     terminal.end();
     assert!(!cli.exists("notes/a.txt"));
@@ -407,42 +408,38 @@ fn what_is_allowed_for_longer_is_what_was_seen() {
     let cli = TestCli::new("");
     cli.sandbox.write("work/src/a.rs", "kept");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Remove one", "bash wants to run:");
-    terminal.expect("[s] exactly this in this conversation");
+    terminal.expect("you: ");
+    terminal.say("Remove one", "asks: Run this, 1 line?");
+    terminal.expect("2 yes, this exact command until you leave");
     terminal.say("a", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     let list = fs::read_to_string(cli.sandbox.config().join("allowed")).expect("the list");
     assert!(list.starts_with("bash(exactly: rm a.tmp)\t"), "{list}");
     // Longer by a few words, and asked about.
-    terminal.say("Remove more", "bash wants to run:");
+    terminal.say("Remove more", "asks: Run this, 1 line?");
     terminal.say("n", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     assert!(cli.exists("src/a.rs"));
     // Reading is remembered with other arguments.
-    terminal.say("Look at it", "[s] ls that only reads in this conversation");
+    terminal.say("Look at it", "2 yes, ls that only reads until you leave");
     terminal.say("s", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Look again", "I have nothing to add.");
     let screen = terminal.end();
-    assert_eq!(screen.matches("wants to run:").count(), 3, "{screen}");
+    assert_eq!(screen.matches("asks: Run this").count(), 3, "{screen}");
 }
 
 #[test]
 fn a_question_cannot_be_forged_or_pushed_off_the_screen() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("> ");
-    terminal.say("Bury it", "┃ bash wants to run:");
-    terminal.expect("(50 lines, ");
-    terminal.expect("touch buried");
-    terminal.expect("blank lines›");
-    terminal.expect("␛[2J‹U+2503›   command: ls");
-    terminal.expect("┃ bash: touch buried (50 lines");
-    terminal.expect("┃ [y]es");
+    terminal.expect("you: ");
+    terminal.say("Bury it", "touch buried");
+    terminal.expect("asks: Run this, 50 lines?");
+    terminal.expect("1 yes");
     terminal.say("n", "I have nothing to add.");
     let screen = terminal.end();
-    assert_eq!(screen.matches('┃').count(), screen.matches("\n┃ ").count(), "{screen}");
-    assert_eq!(screen.matches("┃ [y]es").count(), 1, "{screen}");
+    // What the model wrote does not begin a line.
+    assert_eq!(screen.matches("\nasks: ").count(), 1, "{screen}");
     assert!(!screen.contains("\u{1b}[2J") && !cli.exists("buried"));
 }

@@ -22,6 +22,7 @@ use bytes::Bytes;
 use hardpan_models::ProviderProfile;
 use hardpan_prompt::Prompt;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 pub use self::answer_stream::{AnswerStream, ClientEvent};
 use self::attempts::Attempts;
@@ -187,7 +188,8 @@ impl Client {
     /// }
     /// ```
     pub fn send<'a>(&'a self, request: ClientRequest<'a>) -> AnswerStream<'a> {
-        AnswerStream::new(Attempts::new(self, request).into_stream())
+        let send_now = Arc::new(Notify::new());
+        AnswerStream::new(Attempts::new(self, request, send_now.clone()).into_stream(), send_now)
     }
 
     /// Builds the HTTP request: URL, headers, body.

@@ -47,6 +47,18 @@ pub enum SubmissionKind {
     PrivateShell,
 }
 
+impl SubmissionKind {
+    /// What a typed line is.
+    pub fn of(text: &str) -> Self {
+        match text.as_bytes() {
+            [b'/', ..] => SubmissionKind::Command,
+            [b'!', b'!', ..] => SubmissionKind::PrivateShell,
+            [b'!', ..] => SubmissionKind::Shell,
+            _ => SubmissionKind::Prompt,
+        }
+    }
+}
+
 /// What an action did to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditOutcome {
@@ -196,13 +208,7 @@ impl Editor {
             return None;
         }
         let is_pasted = self.buffer.begins_with_paste();
-        let kind = match text.as_bytes() {
-            _ if is_pasted => SubmissionKind::Prompt,
-            [b'/', ..] => SubmissionKind::Command,
-            [b'!', b'!', ..] => SubmissionKind::PrivateShell,
-            [b'!', ..] => SubmissionKind::Shell,
-            _ => SubmissionKind::Prompt,
-        };
+        let kind = if is_pasted { SubmissionKind::Prompt } else { SubmissionKind::of(&text) };
         let submission = Submission { shown: self.buffer.shown(), text, kind };
         let line = self.history.add(&submission.text);
         self.buffer.reset();

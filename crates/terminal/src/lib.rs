@@ -10,6 +10,7 @@ pub mod full;
 pub mod input;
 pub mod keymap;
 pub mod model;
+pub mod plain;
 pub mod runner;
 pub mod screen;
 #[cfg(test)]

@@ -48,6 +48,15 @@ pub enum Event {
     PageHidden(bool),
     /// The external editor gave this text.
     EditorClosed(String),
+    /// A text is to be changed in the external editor; what comes of it goes into the line.
+    EditText(String),
+    /// The external editor gave this text for a call.
+    CallEdited {
+        /// Number of the question.
+        id: u64,
+        /// What the person made of it.
+        text: String,
+    },
     /// A queued message was taken back.
     TakenBack(String),
     /// The mode was set by a command.
@@ -89,6 +98,15 @@ pub enum Effect {
         /// The answer.
         answer: Option<String>,
     },
+    /// Let the person change a call in the external editor; [`Event::CallEdited`] gives it back.
+    EditCall {
+        /// Number of the question.
+        id: u64,
+        /// What can be changed.
+        text: String,
+    },
+    /// Send a failed request again at once.
+    RetryNow,
     /// Another mode holds from the next call on.
     SetMode(Mode),
     /// Open a view.

@@ -317,6 +317,16 @@ impl Face<'_> {
                         self.model.update(Event::EditorClosed(text), (self.clock)());
                     }
                 }
+                Effect::EditCall { id, text } => {
+                    let mut edited = None;
+                    self.lend_terminal(|host| edited = host.edit_text(&text))?;
+                    if let Some(text) = edited {
+                        // An editor ends a text with a line end.
+                        let text = text.strip_suffix('\n').map_or(text.clone(), str::to_owned);
+                        let effects = self.model.update(Event::CallEdited { id, text }, (self.clock)());
+                        self.perform(effects)?;
+                    }
+                }
                 Effect::Open(kind) => self.open_view(kind)?,
                 effect => self.host.perform(effect),
             }

@@ -29,6 +29,8 @@ impl Model {
             Event::Earlier(blocks) => self.replace_transcript(blocks),
             Event::PageHidden(is_hidden) => self.is_page_hidden = is_hidden,
             Event::EditorClosed(text) => self.editor.set_text(text.trim_end_matches('\n')),
+            Event::EditText(text) => effects.push(Effect::OpenEditor(text)),
+            Event::CallEdited { id, text } => self.answer_with_change(id, text, &mut effects),
             Event::TakenBack(text) => self.take_back(&text),
             Event::ModeSet(mode) => self.set_mode(mode),
             Event::Status(status) => self.status = status,

@@ -63,6 +63,12 @@ const TABLES: [&[SlashCommand]; 6] = [
 /// A message for later. The faces queue it themselves: what it says may name files.
 pub const LATER: &str = "later";
 
+/// How much the agent may do without asking. A face has a mode; the agent has none.
+pub const MODE: &str = "mode";
+
+/// Commands that faces carry out themselves.
+const FACE_COMMANDS: [&str; 2] = [LATER, MODE];
+
 /// All commands.
 pub fn all() -> impl Iterator<Item = &'static SlashCommand> {
     TABLES.into_iter().flatten()
@@ -86,7 +92,11 @@ pub fn unknown_command_hint(agent: &Agent, text: &str) -> Option<String> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next().unwrap_or_default();
     let is_name =
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
-    if !is_name || name == LATER || agent.commands().contains_key(name) || agent.expansions().is_known(name) {
+    if !is_name
+        || FACE_COMMANDS.contains(&name)
+        || agent.commands().contains_key(name)
+        || agent.expansions().is_known(name)
+    {
         return None;
     }
     Some(SlashCommandError::Unknown { name: name.to_owned(), hint: nearest_names(agent, name) }.to_string())
@@ -110,7 +120,7 @@ pub fn parse_call<'a>(agent: &Agent, text: &'a str) -> Option<(&'a str, &'a str,
 /// Registers the commands with the agent. The returned flag becomes true on `/quit`.
 pub fn register_commands(app: &Arc<ConversationApp>) -> Arc<AtomicBool> {
     let quit_requested = Arc::new(AtomicBool::new(false));
-    for command in all().filter(|command| command.name != LATER) {
+    for command in all().filter(|command| !FACE_COMMANDS.contains(&command.name)) {
         let (app_of_calls, quit_requested) = (Arc::downgrade(app), quit_requested.clone());
         app.agent.register_command(command.name, command.help, move |arguments, agent| {
             let (app, quit_requested) = (app_of_calls.upgrade(), quit_requested.clone());

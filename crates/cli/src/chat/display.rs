@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hardpan_agent::events::{
     HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate, TaskEnd, TaskStop,
 };
-use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs, Spending};
-use hardpan_economy::Verdict;
+use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, ToolCall};
 use hardpan_tools::ResultDisplay;
 use serde_json::Value;
@@ -16,9 +15,7 @@ use serde_json::Value;
 use super::screen;
 use crate::event_reader::EventReader;
 use crate::hud::{Hud, wrap::wrap};
-use crate::output::{
-    self, OutputError, OutputFormat, cut, dollars, paid_or_simulated, safe, safe_lines, thousands,
-};
+use crate::output::{self, OutputError, OutputFormat, cut, dollars, safe, safe_lines, thousands};
 use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.
@@ -60,11 +57,6 @@ impl EventPrinter {
         };
         let reader = EventReader::start(&app.agent, move |event| state.handle_event(event));
         EventPrinter { reader, last_answer: (!live).then_some(last_answer) }
-    }
-
-    /// Waits until everything that happened so far is printed.
-    pub async fn catch_up(&self) {
-        self.reader.catch_up().await;
     }
 
     /// Prints what is left, and the last answer if it was not printed while it streamed. Call it
@@ -299,35 +291,6 @@ fn first_lines(text: &str) -> String {
     if lines.next().is_some() { few + "\n…" } else { few }
 }
 
-/// The line after an answer: how full the context is, how much came from the cache, what it cost.
-pub fn status_line(agent: &Agent) -> Option<String> {
-    let breakdown = agent.breakdown()?;
-    let usage = agent.token_usage();
-    let used = format!(
-        "context {} of {} ({}%)",
-        thousands(breakdown.total_tokens),
-        thousands(breakdown.max_input_tokens),
-        breakdown.total_tokens * 100 / breakdown.max_input_tokens.max(1)
-    );
-    let last = usage.last_request.unwrap_or_default();
-    // No figure for what costs nothing or has no known price.
-    let figure = |spent: &Spending| {
-        let is_known = spent.dollars > 0.0 || spent.would_cost > 0.0;
-        is_known.then(|| paid_or_simulated(spent.dollars, spent.would_cost))
-    };
-    let paid = match (figure(&last), figure(&usage.session)) {
-        (_, None) => String::new(),
-        (None, Some(session)) => format!(" · session {session}"),
-        (Some(last), Some(session)) => format!(" · {last} (session {session})"),
-    };
-    let lost = agent.last_verdict().filter(Verdict::is_loss).map_or_else(String::new, |verdict| {
-        let tokens = usize::try_from(verdict.lost_tokens).unwrap_or(usize::MAX);
-        format!(" · {} paid again ({})", thousands(tokens), verdict.cause.name().replace('_', " "))
-    });
-    let cached = format!("cache {}% read{lost}", cache_read_percent(&last));
-    Some(format!("{used} · {cached}{paid}"))
-}
-
 /// When the provider's cache expires, and when Hardpan will refresh it.
 pub fn cache_countdown(warmth: &CacheWarmth) -> String {
     let clock = |seconds: i64| format!("{}:{:02}", seconds / 60, seconds % 60);
@@ -344,10 +307,6 @@ pub fn cache_countdown(warmth: &CacheWarmth) -> String {
         None => String::new(),
     };
     format!("the cache of {} tokens expires in {}{ping}", thousands(warmth.tokens), clock(warmth.expires_in))
-}
-
-fn cache_read_percent(spent: &Spending) -> u64 {
-    spent.tokens.cache_read * 100 / spent.tokens.prompt().max(1)
 }
 
 /// The HUD of the last request, as text; none before the first request.

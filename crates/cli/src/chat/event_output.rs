@@ -22,14 +22,6 @@ impl EventOutput {
         }
     }
 
-    /// Waits until everything that happened so far is printed.
-    pub async fn catch_up(&self) {
-        match self {
-            EventOutput::Text(printer) => printer.catch_up().await,
-            EventOutput::Json(printer) => printer.reader.catch_up().await,
-        }
-    }
-
     /// Waits until the last event is printed, once the agent is shut down. Fails if something could
     /// not be written.
     pub async fn finish(self) -> Result<(), OutputError> {

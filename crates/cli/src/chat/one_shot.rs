@@ -114,6 +114,9 @@ impl PromptAction {
             }
             return Ok(PromptAction::Answer(input));
         }
+        if input.prompt == "/mode" || input.prompt.starts_with("/mode ") {
+            bail!("/mode is for conversations in a terminal; -p asks nobody, and --yes allows everything");
+        }
         if let Some(line) = input.prompt.strip_prefix('!') {
             let (line, visibility) = line
                 .strip_prefix('!')

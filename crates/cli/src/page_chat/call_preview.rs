@@ -57,7 +57,38 @@ pub fn approval_prompt(
         Some(rule) => RuleOffer::Offered(rule_words(rule, &request.subject)),
     };
     let model_says = request.args["description"].as_str().map(str::to_owned);
-    ApprovalPrompt { id, kind, model_says, preview, rule }
+    let editable = EditablePart::of(&request.args).map(|part| part.text().to_owned());
+    ApprovalPrompt { id, kind, model_says, preview, rule, editable }
+}
+
+/// The part of a call's arguments that a person can change in an editor.
+pub struct EditablePart {
+    args: Value,
+    /// Where it is, as a JSON pointer.
+    place: &'static str,
+}
+
+impl EditablePart {
+    /// The command, the text of a file, or the new text of a single edit.
+    pub fn of(args: &Value) -> Option<Self> {
+        let is_single = args["edits"].as_array().is_none_or(|edits| edits.len() == 1);
+        let places = ["/command", "/content", "/new_text", "/edits/0/new_text"];
+        let is_text = |place: &&str| args.pointer(place).is_some_and(Value::is_string);
+        let place = places.into_iter().find(is_text).filter(|_| is_single)?;
+        Some(EditablePart { args: args.clone(), place })
+    }
+
+    fn text(&self) -> &str {
+        self.args.pointer(self.place).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The arguments with another text.
+    pub fn replaced(mut self, text: String) -> Value {
+        if let Some(part) = self.args.pointer_mut(self.place) {
+            *part = Value::String(text);
+        }
+        self.args
+    }
 }
 
 /// What a rule covers.
@@ -133,4 +164,25 @@ fn arguments(request: &ApprovalRequest, theme: &Theme, columns: usize) -> Vec<Li
         None => lines.extend(whole("arguments", &request.args)),
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_text_of_a_call_can_be_changed() {
+        let changed = |args: Value| EditablePart::of(&args).map(|part| part.replaced("new".into()));
+        assert_eq!(
+            changed(json!({"command": "ls", "timeout": 3})),
+            Some(json!({"command": "new", "timeout": 3}))
+        );
+        let edit = json!({"path": "a", "edits": [{"old_text": "x", "new_text": "y"}]});
+        let expected = json!({"path": "a", "edits": [{"old_text": "x", "new_text": "new"}]});
+        assert_eq!(changed(edit), Some(expected));
+        let two = json!({"path": "a", "edits": [{"new_text": "y"}, {"new_text": "z"}]});
+        assert_eq!((changed(two), changed(json!({"url": "x"}))), (None, None));
+    }
 }

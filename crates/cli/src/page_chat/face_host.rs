@@ -20,7 +20,7 @@ use ratatui::text::{Line, Span};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::FaceSender;
+use super::conversation::FaceSender;
 use crate::command_setup::StderrNotices;
 use crate::context_layers;
 

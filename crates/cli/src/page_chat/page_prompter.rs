@@ -13,8 +13,8 @@ use hardpan_terminal::theme::Theme;
 use hardpan_tools::CallSubject;
 use tokio::sync::{mpsc, oneshot};
 
-use super::FaceSender;
-use super::call_preview::approval_prompt;
+use super::call_preview::{EditablePart, approval_prompt};
+use super::conversation::FaceSender;
 
 /// The mode that the face is in.
 pub type SharedMode = Arc<Mutex<Mode>>;
@@ -35,8 +35,16 @@ pub struct PendingQuestions(Arc<Mutex<Replies>>);
 #[derive(Default)]
 struct Replies {
     next: u64,
-    verdicts: BTreeMap<u64, oneshot::Sender<ApprovalVerdict>>,
+    shown: ShownCalls,
+    verdicts: BTreeMap<u64, PendingVerdict>,
     texts: BTreeMap<u64, oneshot::Sender<Option<String>>>,
+}
+
+/// A call that waits for a verdict.
+struct PendingVerdict {
+    reply: oneshot::Sender<ApprovalVerdict>,
+    call_id: Arc<str>,
+    editable: Option<EditablePart>,
 }
 
 impl PendingQuestions {
@@ -44,7 +52,7 @@ impl PendingQuestions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next_id(&self) -> u64 {
+    pub fn next_id(&self) -> u64 {
         let mut replies = self.lock();
         replies.next += 1;
         replies.next
@@ -66,7 +74,16 @@ impl PendingQuestions {
 
     /// Delivers an answer. Returns whether the run is to stop.
     pub fn answer(&self, id: u64, answer: ApprovalAnswer) -> bool {
+        let Some(PendingVerdict { reply, call_id, editable }) = self.lock().verdicts.remove(&id) else {
+            return false;
+        };
         let (verdict, stops) = match answer {
+            ApprovalAnswer::Changed(text) => {
+                // What runs is not what was shown.
+                self.lock().shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call_id);
+                let verdict = editable.map(|part| ApprovalVerdict::Changed(part.replaced(text)));
+                (verdict.unwrap_or(ApprovalVerdict::Once), false)
+            }
             ApprovalAnswer::Once => (ApprovalVerdict::Once, false),
             ApprovalAnswer::Session => (ApprovalVerdict::Session, false),
             ApprovalAnswer::Always => (ApprovalVerdict::Always, false),
@@ -76,11 +93,8 @@ impl PendingQuestions {
             }
             ApprovalAnswer::NoAndStop => (ApprovalVerdict::No("the person said no and stopped".into()), true),
         };
-        let reply = self.lock().verdicts.remove(&id);
         // Fails if the run was stopped meanwhile.
-        if let Some(reply) = reply {
-            let _ = reply.send(verdict);
-        }
+        let _ = reply.send(verdict);
         stops
     }
 
@@ -98,6 +112,9 @@ impl PendingQuestions {
         replies.texts.clear();
     }
 }
+
+/// What the model reads about a call that plan mode does not let run.
+pub const PLAN_REFUSAL: &str = "only reading is allowed now: the person asked for a plan, so answer with one";
 
 /// Asks in the face.
 pub struct PagePrompter {
@@ -117,7 +134,7 @@ impl PagePrompter {
         folder: PathBuf,
     ) -> (Self, mpsc::UnboundedReceiver<PageQuestion>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let (mode, shown) = (SharedMode::default(), ShownCalls::default());
+        let (mode, shown) = (SharedMode::default(), questions.lock().shown.clone());
         (PagePrompter { questions, sender, mode, shown, theme, folder }, receiver)
     }
 
@@ -139,9 +156,7 @@ impl PagePrompter {
         // A rule exists for files of the workspace alone.
         let is_workspace_edit = matches!(request.subject, CallSubject::File(_)) && rule.is_some();
         match mode {
-            Mode::Plan => Some(ApprovalVerdict::No(
-                "only reading is allowed now: the person asked for a plan, so answer with one".into(),
-            )),
+            Mode::Plan => Some(ApprovalVerdict::No(PLAN_REFUSAL.into())),
             Mode::Edits if is_workspace_edit => Some(ApprovalVerdict::Once),
             Mode::All => Some(ApprovalVerdict::Once),
             Mode::Ask | Mode::Edits => None,
@@ -162,7 +177,8 @@ impl UserPrompter for PagePrompter {
             let id = self.questions.next_id();
             let prompt = approval_prompt(id, request, rule, &self.folder, &self.theme);
             let (reply, answer) = oneshot::channel();
-            self.questions.lock().verdicts.insert(id, reply);
+            let (call_id, editable) = (request.call_id.clone(), EditablePart::of(&request.args));
+            self.questions.lock().verdicts.insert(id, PendingVerdict { reply, call_id, editable });
             self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
             if self.sender.send(PageQuestion::Approval(Box::new(prompt))).is_err() {
                 return ApprovalVerdict::No("nobody is there to ask".into());

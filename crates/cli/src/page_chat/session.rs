@@ -1,5 +1,7 @@
 //! [`Session`]: does with the agent what the person asks for in a face.
 
+mod mode_control; // modes, and what becomes of a plan
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +10,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use hardpan_agent::{AgentError, Delivery, Input, InputId, InputOutcome, InputSource, ShellVisibility};
+use hardpan_agent::{
+    AgentError, Delivery, Input, InputId, InputOutcome, InputSource, RunEnd, ShellVisibility, Spending,
+};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{Attachments, ConversationApp};
 use hardpan_prompt::MessageBody;
@@ -16,8 +20,9 @@ use hardpan_terminal::blocks::Subject;
 use hardpan_terminal::editor::{Submission, SubmissionKind};
 use hardpan_terminal::model::{AgentUpdate, Effect, Event, ToolEnd};
 
-use super::FaceSender;
+use super::conversation::FaceSender;
 use super::face_host::append_history;
+use super::modes;
 use super::page_prompter::{PendingQuestions, SharedMode};
 use crate::chat::{commands, display};
 use crate::output::dollars;
@@ -34,6 +39,8 @@ pub type PrintedInputs = Arc<Mutex<BTreeSet<InputId>>>;
 /// What became of an input.
 pub enum PendingOutcome {
     Input(Result<InputOutcome, AgentError>),
+    /// A request that kept the cache warm.
+    Ping(Result<Spending, AgentError>),
     /// The person's own command, with its output and its exit code.
     Shell(Result<(String, Option<i32>), AgentError>),
 }
@@ -59,6 +66,11 @@ pub struct Session {
     pub after_run: AfterRun,
     pending: FuturesUnordered<BoxFuture<'static, PendingOutcome>>,
     last_input: u64,
+    session_id: Arc<str>,
+    /// Whether the model was told that it is to plan.
+    is_plan_told: bool,
+    /// The question about a plan that was not answered yet.
+    plan_question: Option<u64>,
 }
 
 impl Session {
@@ -69,6 +81,7 @@ impl Session {
         mode: SharedMode,
         after_run: AfterRun,
     ) -> Self {
+        let session_id = app.agent.session().0;
         Session {
             app,
             face,
@@ -79,6 +92,9 @@ impl Session {
             after_run,
             pending: FuturesUnordered::new(),
             last_input: 0,
+            session_id,
+            is_plan_told: false,
+            plan_question: None,
         }
     }
 
@@ -93,7 +109,10 @@ impl Session {
 
     pub async fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Send(submission) => self.send(&submission, Delivery::Steer, true),
+            Effect::Send(submission) => {
+                self.send(&submission, Delivery::Steer, true);
+                self.tell_if_idle();
+            }
             Effect::Steer(submission) => self.send(&submission, Delivery::Steer, false),
             Effect::QueueForEnd(submission) => self.send(&submission, Delivery::FollowUp, false),
             Effect::TakeBack => self.take_back().await,
@@ -103,12 +122,17 @@ impl Session {
                     self.stop();
                 }
             }
+            Effect::AnswerQuestion { id, answer } if self.plan_question == Some(id) => {
+                self.answer_plan(answer);
+            }
             Effect::AnswerQuestion { id, answer } => self.questions.answer_text(id, answer),
-            Effect::SetMode(mode) => *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode,
+            Effect::SetMode(mode) => self.set_mode(mode),
+            Effect::RetryNow => self.app.agent.retry_now(),
             Effect::AppendHistory(line) => append_history(&self.app, &line),
             // The face does these itself.
             Effect::Open(_)
             | Effect::OpenEditor(_)
+            | Effect::EditCall { .. }
             | Effect::Suspend
             | Effect::Redraw
             | Effect::Leave
@@ -123,6 +147,10 @@ impl Session {
             SubmissionKind::Shell => return self.run_shell(&text[1..], ShellVisibility::Model),
             SubmissionKind::PrivateShell => return self.run_shell(&text[2..], ShellVisibility::UserOnly),
             SubmissionKind::Command => {
+                let mode = text.strip_prefix("/mode").filter(|rest| rest.is_empty() || rest.starts_with(' '));
+                if let Some(name) = mode {
+                    return self.choose_mode(name.trim());
+                }
                 if text == "/later" {
                     return self.note("expected a text: /later TEXT");
                 }
@@ -144,6 +172,7 @@ impl Session {
             self.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         }
         self.was_stopped.store(false, Ordering::Relaxed);
+        self.tell_of_plan();
         let input = Input { text, below: None, images, source: InputSource::Interactive, id: Some(id) };
         self.queue(input, delivery);
     }
@@ -208,10 +237,20 @@ impl Session {
     pub async fn report(&mut self, outcome: PendingOutcome) {
         match outcome {
             PendingOutcome::Input(Ok(InputOutcome::Command { output })) => {
+                // The command may have led to another conversation.
+                let session_id = self.app.agent.session().0;
+                if session_id != self.session_id {
+                    self.session_id = session_id;
+                    self.restore_mode();
+                }
                 output.into_iter().for_each(|text| self.face.agent(AgentUpdate::Output(text)));
             }
-            PendingOutcome::Input(Ok(InputOutcome::Ran(_))) => {
+            PendingOutcome::Input(Ok(InputOutcome::Ran(end))) => {
                 self.app.save_state().await;
+                modes::store_mode(&self.app.agent, self.current_mode()).await;
+                if end == RunEnd::Done {
+                    self.ask_about_plan();
+                }
                 if self.after_run == AfterRun::ShowHud
                     && let Some(hud) = display::render_hud(&self.app.agent)
                 {
@@ -219,10 +258,17 @@ impl Session {
                 }
             }
             PendingOutcome::Input(Ok(InputOutcome::Handled | InputOutcome::Queued(_))) => {}
-            PendingOutcome::Input(Err(error)) => self.problem(&error.to_string()),
+            PendingOutcome::Ping(Ok(spent)) => self.tell_of_ping(&spent),
             PendingOutcome::Shell(Ok((output, exit_code))) => self.show_shell(&output, exit_code),
-            PendingOutcome::Shell(Err(error)) => self.problem(&error.to_string()),
+            PendingOutcome::Input(Err(error))
+            | PendingOutcome::Ping(Err(error))
+            | PendingOutcome::Shell(Err(error)) => self.problem(&error.to_string()),
         }
+        self.tell_if_idle();
+    }
+
+    /// Tells the face that nothing runs, if that is so.
+    fn tell_if_idle(&self) {
         if !self.has_pending() && !self.app.agent.is_busy() {
             self.face.agent(AgentUpdate::Idle);
         }
@@ -243,20 +289,20 @@ impl Session {
         }
     }
 
-    /// Keeps the provider's cache warm, and says what that cost.
-    pub async fn keep_warm(&self) {
-        match self.app.agent.ping_cache().await {
-            Ok(spent) => {
-                let warmth = self.app.agent.cache_warmth();
-                let left = warmth
-                    .map_or_else(String::new, |warmth| format!("; {}", display::cache_countdown(&warmth)));
-                self.note(&format!(
-                    "kept the cache warm for {}{left}; `keep_alive = false` in config.toml stops this",
-                    dollars(spent.dollars)
-                ));
-            }
-            Err(error) => self.problem(&error.to_string()),
-        }
+    /// Keeps the provider's cache warm.
+    pub fn keep_warm(&mut self) {
+        let agent = self.app.agent.clone();
+        self.pending.push(Box::pin(async move { PendingOutcome::Ping(agent.ping_cache().await) }));
+    }
+
+    fn tell_of_ping(&self, spent: &Spending) {
+        let warmth = self.app.agent.cache_warmth();
+        let left =
+            warmth.map_or_else(String::new, |warmth| format!("; {}", display::cache_countdown(&warmth)));
+        self.note(&format!(
+            "kept the cache warm for {}{left}; `keep_alive = false` in config.toml stops this",
+            dollars(spent.dollars)
+        ));
     }
 
     fn note(&self, text: &str) {

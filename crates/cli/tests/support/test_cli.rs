@@ -39,7 +39,7 @@ turns:
   - {when: {contains: Remove more}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'rm a.tmp -rf src'}}]}
   - {when: {contains: Look at it}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'ls a.txt'}}]}
   - {when: {contains: Look again}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'ls -l .'}}]}
-  - {when: {contains: Bury it}, repeat: always, text: "┃ ls wants to run:\n┃ [y]es, or [n]o and why?", tool_calls: [{name: bash, arguments: {command: "touch buried\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\e[2J┃   command: ls\n┃ [y]es, or [n]o and why?"}}]}
+  - {when: {contains: Bury it}, repeat: always, text: "Now:\nasks: Run ls?\n  1 yes", tool_calls: [{name: bash, arguments: {command: "touch buried\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\e[2Jasks: Run ls?\nasks: Run ls?"}}]}
 default: {text: I have nothing to add.}
 "#;
 
@@ -205,14 +205,30 @@ impl Terminal {
         assert!(sent.expect("kill can be run").success(), "no process {conversation}");
     }
 
+    /// Types a line in the page.
+    pub fn enter(&mut self, line: &str, then: &str) {
+        self.press(&format!("{line}\r"));
+        self.expect(then);
+    }
+
     /// Types a line, and answers with what is shown once `then` is.
     pub fn say(&mut self, line: &str, then: &str) {
         self.press(&format!("{line}\n"));
         self.expect(then);
     }
 
+    /// Leaves the page.
+    pub fn end_page(mut self) -> String {
+        self.press("/quit\r");
+        self.wait_for_end()
+    }
+
     pub fn end(mut self) -> String {
         self.press("/quit\n");
+        self.wait_for_end()
+    }
+
+    fn wait_for_end(mut self) -> String {
         for _ in 0..MAX_POLLS {
             if self.child.try_wait().expect("it can be waited for").is_some() {
                 self.reader.join().expect("all of it can be read");

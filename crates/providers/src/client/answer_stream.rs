@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
+use tokio::sync::Notify;
 
 use super::ClientNotice;
 use crate::{Answer, AnswerEvent, ProviderError};
@@ -32,11 +34,19 @@ pub struct AnswerStream<'a> {
     /// Events that have arrived but were not returned yet.
     ready: VecDeque<ClientEvent>,
     answer: Answer,
+    send_now: Arc<Notify>,
 }
 
 impl<'a> AnswerStream<'a> {
-    pub(super) fn new(batches: impl Stream<Item = EventBatch> + Send + 'a) -> Self {
-        AnswerStream { batches: Box::pin(batches), ready: VecDeque::new(), answer: Answer::default() }
+    /// `send_now` ends the wait before an attempt.
+    pub(super) fn new(batches: impl Stream<Item = EventBatch> + Send + 'a, send_now: Arc<Notify>) -> Self {
+        let (ready, answer) = (VecDeque::new(), Answer::default());
+        AnswerStream { batches: Box::pin(batches), ready, answer, send_now }
+    }
+
+    /// Sends a failed request again at once, if it waits for that.
+    pub fn retry_now(&self) {
+        self.send_now.notify_waiters();
     }
 
     /// Waits for the next event. `None` after the end of the answer, or after an error: then the

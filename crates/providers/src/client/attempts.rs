@@ -1,11 +1,13 @@
 //! [`Attempts`]: the attempts to get one answer, one after the other, as a stream of events.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use hardpan_prompt::Prompt;
+use tokio::sync::Notify;
 use tracing::{Instrument, Span, debug, info, info_span, warn};
 
 use super::answer_stream::EventBatch;
@@ -25,6 +27,8 @@ pub(super) struct Attempts<'a> {
     attempt: u32,
     phase: Phase,
     span: Span,
+    /// Ends the wait before an attempt.
+    send_now: Arc<Notify>,
 }
 
 enum Phase {
@@ -35,10 +39,11 @@ enum Phase {
 }
 
 impl<'a> Attempts<'a> {
-    pub fn new(client: &'a Client, request: ClientRequest<'a>) -> Self {
+    pub fn new(client: &'a Client, request: ClientRequest<'a>, send_now: Arc<Notify>) -> Self {
         let downgrades = client.known_downgrades(&request);
         let prompt = Cow::Borrowed(request.prompt);
-        Attempts { client, request, downgrades, prompt, attempt: 1, phase: Phase::Send, span: Span::none() }
+        let (phase, span) = (Phase::Send, Span::none());
+        Attempts { client, request, downgrades, prompt, attempt: 1, phase, span, send_now }
     }
 
     pub fn into_stream(self) -> impl Stream<Item = EventBatch> + Send + 'a {
@@ -53,7 +58,10 @@ impl<'a> Attempts<'a> {
             let outcome = match &mut self.phase {
                 Phase::Over => return None,
                 Phase::Wait(wait) => {
-                    tokio::time::sleep(*wait).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(*wait) => {}
+                        () = self.send_now.notified() => {}
+                    }
                     self.phase = Phase::Send;
                     continue;
                 }

@@ -70,15 +70,20 @@ pub struct Retry {
     pub wait: Duration,
     /// Which attempt comes next, and how many there are.
     pub attempt: (usize, usize),
+    /// The key that sends it at once, if there is one.
+    pub now: Option<String>,
 }
 
 impl Retry {
-    /// The retry in a line: `529 overloaded · again in 3 s · 2 of 10`.
+    /// The retry in a line: `529 overloaded · again in 3 s · 2 of 10 · r now`.
     pub fn line(&self, columns: usize, theme: &Theme) -> Line<'static> {
         let mut parts = Parts::new(theme);
         parts.push(escape(&self.reason).into_owned(), Role::Care);
         parts.push(format!("again in {}", super::format::age(self.wait)), Role::Text);
         parts.push(format!("{} of {}", self.attempt.0, self.attempt.1), Role::Text);
+        if let Some(key) = &self.now {
+            parts.push(format!("{key} now"), Role::Accent);
+        }
         truncate_line(parts.line(""), columns, theme.glyphs.ellipsis)
     }
 }
@@ -93,7 +98,7 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Delivery::AfterThisTool => "after this tool",
             Delivery::AtTheEnd => "at the end",
@@ -272,7 +277,12 @@ mod tests {
         let mut lines = prompt_lines("cap the gap penalty in fuzzyMatch\nand run the checks", 30, &theme);
         lines.extend(reasoning_tail(&"I should look at the matcher first. ".repeat(300), 40, &theme));
         lines.push(reasoning_line(Some(Duration::from_secs(12)), Some(1_100), &theme));
-        let retry = Retry { reason: "529 overloaded".into(), wait: Duration::from_secs(3), attempt: (2, 10) };
+        let retry = Retry {
+            reason: "529 overloaded".into(),
+            wait: Duration::from_secs(3),
+            attempt: (2, 10),
+            now: Some("r".into()),
+        };
         lines.push(retry.line(80, &theme));
         let queue = [
             (Delivery::AfterThisTool, "also check the docs".into()),
@@ -286,7 +296,7 @@ mod tests {
           matcher first. I should look at the
           matcher first.
           thought 0:12 · 1.1k
-        529 overloaded · again in 3 s · 2 of 10
+        529 overloaded · again in 3 s · 2 of 10 · r now
           1 after this tool   also check the do…
           2 at the end        then write the co…
         ");

@@ -7,6 +7,8 @@ pub enum KeyLayer {
     Editor,
     /// The input line, while it is empty.
     EmptyLine,
+    /// A failed request waits to be sent again, and the input line is empty.
+    Retry,
     /// A list of completions is open.
     List,
     /// The history is searched.
@@ -27,9 +29,10 @@ pub enum KeyLayer {
 
 impl KeyLayer {
     /// Every layer, as the document lists them.
-    pub const ALL: [KeyLayer; 10] = [
+    pub const ALL: [KeyLayer; 11] = [
         KeyLayer::Editor,
         KeyLayer::EmptyLine,
+        KeyLayer::Retry,
         KeyLayer::List,
         KeyLayer::Search,
         KeyLayer::Approval,
@@ -45,6 +48,7 @@ impl KeyLayer {
         match self {
             KeyLayer::Editor => "In the input line",
             KeyLayer::EmptyLine => "While the input line is empty",
+            KeyLayer::Retry => "While a failed request waits and the input line is empty",
             KeyLayer::List => "While a list of completions is open",
             KeyLayer::Search => "While the history is searched",
             KeyLayer::Approval => "When a call asks for approval",
@@ -195,6 +199,9 @@ actions! {
     EmptyLine {
         EmptyHelp "help-empty" ["?"] "shows the keys";
     }
+    Retry {
+        RetryNow "retry-now" ["r"] "sends the request again at once";
+    }
     List {
         AcceptCompletion "accept" ["tab"] "takes the marked completion";
         NextCompletion "next-completion" ["down", "ctrl-n"] "marks the next completion";
@@ -213,6 +220,7 @@ actions! {
         ApproveSession "yes-session" ["s", "2"] (Ask "session") "yes, and calls of the rule shown, until you leave";
         ApproveAlways "yes-always" ["a", "3"] (Ask "always") "the same, always in this repository";
         Refuse "no" ["n", "4"] (Ask "no, why") "no, and say why";
+        EditCall "edit-call" ["e"] (Ask "edit") "change the command or the text in your editor, then run it";
         ShowWhole "show-whole" ["v"] "all of it, from line 1";
         RefuseAndStop "no-and-stop" ["esc", "ctrl-c"] "no, and stop the run";
         LeaveApproval "back-to-line" ["tab"] (Ask "focus") "back to the input line; the question waits";

@@ -164,6 +164,8 @@ pub struct ApprovalPrompt {
     pub preview: Vec<Line<'static>>,
     /// What `s` and `a` would allow.
     pub rule: RuleOffer,
+    /// What of the call a person can change in an editor; none if nothing.
+    pub editable: Option<String>,
 }
 
 /// What a call would do.
@@ -192,6 +194,8 @@ pub enum ApprovalAnswer {
     Session,
     /// Yes, and calls of the rule from now on.
     Always,
+    /// Yes, with the text that the person made of it in the editor.
+    Changed(String),
     /// No, with the reason if one was given.
     No(Option<String>),
     /// No, and the run stops.

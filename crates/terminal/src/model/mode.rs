@@ -15,6 +15,9 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode.
+    pub const EVERY: [Mode; 4] = [Mode::Ask, Mode::Edits, Mode::Plan, Mode::All];
+
     /// The next mode of the Shift-Tab ring. `All` is not in it.
     pub fn next(self) -> Self {
         match self {
@@ -22,6 +25,11 @@ impl Mode {
             Mode::Edits => Mode::Plan,
             Mode::Plan | Mode::All => Mode::Ask,
         }
+    }
+
+    /// The mode of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Mode::EVERY.into_iter().find(|mode| mode.name() == name)
     }
 
     /// The word in the status line.

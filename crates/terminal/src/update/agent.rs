@@ -201,6 +201,7 @@ impl Model {
             ApprovalAnswer::Once => "yes".to_owned(),
             ApprovalAnswer::Session => format!("yes, {rule} until you leave"),
             ApprovalAnswer::Always => format!("yes, {rule} always in this repository"),
+            ApprovalAnswer::Changed(_) => "yes, as changed in the editor".to_owned(),
             ApprovalAnswer::No(None) => "no".to_owned(),
             ApprovalAnswer::No(Some(reason)) => format!("no: {reason}"),
             ApprovalAnswer::NoAndStop => "no, and stop".to_owned(),

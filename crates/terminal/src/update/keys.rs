@@ -10,11 +10,12 @@ use crate::model::{
 };
 
 /// The answers to an approval, in the order in which ↑ and ↓ mark them.
-pub const CHOICES: [Action; 6] = [
+pub const CHOICES: [Action; 7] = [
     Action::ApproveOnce,
     Action::ApproveSession,
     Action::ApproveAlways,
     Action::Refuse,
+    Action::EditCall,
     Action::ShowWhole,
     Action::RefuseAndStop,
 ];
@@ -23,6 +24,7 @@ pub const CHOICES: [Action; 6] = [
 pub fn is_offered(prompt: &ApprovalPrompt, choice: Action) -> bool {
     match choice {
         Action::ApproveSession | Action::ApproveAlways => matches!(prompt.rule, RuleOffer::Offered(_)),
+        Action::EditCall => prompt.editable.is_some(),
         _ => true,
     }
 }
@@ -70,6 +72,7 @@ impl Model {
         }
         let mut layers = Vec::new();
         if self.editor.is_empty() {
+            layers.extend((state == FaceState::Retry).then_some(KeyLayer::Retry));
             layers.push(KeyLayer::EmptyLine);
         }
         if self.editor.list().is_some() {
@@ -140,6 +143,7 @@ impl Model {
             Action::NextMode => self.change_mode(effects),
             Action::Up if self.editor.is_empty() && !self.queue.is_empty() => effects.push(Effect::TakeBack),
             Action::ExternalEditor => effects.push(Effect::OpenEditor(self.editor.buffer().expanded())),
+            Action::RetryNow => effects.push(Effect::RetryNow),
             Action::Suspend => effects.push(Effect::Suspend),
             Action::Redraw => effects.push(Effect::Redraw),
             Action::ViewContext => effects.push(Effect::Open(ViewKind::Context)),
@@ -291,6 +295,10 @@ impl Model {
             Action::ApproveSession => self.answer(ApprovalAnswer::Session, effects),
             Action::ApproveAlways => self.answer(ApprovalAnswer::Always, effects),
             Action::Refuse => self.approval_focus = ApprovalFocus::Reason { reason: Default::default() },
+            Action::EditCall => {
+                let Some(text) = prompt.editable.clone() else { return };
+                effects.push(Effect::EditCall { id: prompt.id, text });
+            }
             Action::ShowWhole => effects.push(Effect::Open(ViewKind::WholeCall)),
             Action::RefuseAndStop => {
                 self.answer(ApprovalAnswer::NoAndStop, effects);
@@ -336,6 +344,14 @@ impl Model {
             self.approvals_answered = 0;
         } else {
             self.print_next_approval();
+        }
+    }
+
+    /// The person changed the call in the editor: unless it is the same, that is a yes.
+    pub(super) fn answer_with_change(&mut self, id: u64, text: String, effects: &mut Vec<Effect>) {
+        let is_change = |prompt: &ApprovalPrompt| prompt.id == id && prompt.editable.as_ref() != Some(&text);
+        if self.approvals.front().is_some_and(is_change) {
+            self.answer(ApprovalAnswer::Changed(text), effects);
         }
     }
 

@@ -17,6 +17,7 @@ fn approval(id: u64) -> ApprovalPrompt {
         model_says: None,
         preview: vec![format!("diff {id}").into()],
         rule: RuleOffer::Offered("edits in src/**".into()),
+        editable: Some("npm run check".into()),
     }
 }
 

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use super::elapsed;
 use crate::blocks::format::clock;
 use crate::blocks::{CallState, RUNNING_TAIL, Retry, Subject, ToolCall, reasoning_tail, subagent_line};
+use crate::keymap::Action;
 use crate::model::{BlockKind, Model, Phase, RunningTool};
 use crate::text::escape;
 use crate::theme::Role;
@@ -43,7 +44,8 @@ pub(super) fn activity_rows(model: &Model, room: usize) -> Vec<Line<'static>> {
         Phase::Retry { message, until, attempt, attempts } => {
             let wait = until.saturating_sub(model.now);
             let attempt = (*attempt as usize, *attempts as usize);
-            vec![Retry { reason: message.clone(), wait, attempt }.line(columns, theme)]
+            let now = model.editor.is_empty().then(|| model.keymap.hint(Action::RetryNow));
+            vec![Retry { reason: message.clone(), wait, attempt, now }.line(columns, theme)]
         }
         Phase::Stopping => {
             let first_line = |text: &str| escape(text.lines().next().unwrap_or_default()).into_owned();

@@ -131,8 +131,14 @@ fn left_choices(model: &Model, prompt: &ApprovalPrompt) -> Vec<Choice> {
 
 /// The answers that say no or look closer.
 fn right_choices(model: &Model) -> Vec<Choice> {
-    let all =
-        [(Action::Refuse, "no, and say why", "no, why"), (Action::RefuseAndStop, "no, and stop", "stop")];
+    let is_command =
+        matches!(model.approvals.front(), Some(ApprovalPrompt { kind: CallKind::Command { .. }, .. }));
+    let edit = if is_command { "edit the command first" } else { "change it in the editor" };
+    let all = [
+        (Action::Refuse, "no, and say why", "no, why"),
+        (Action::EditCall, edit, "edit"),
+        (Action::RefuseAndStop, "no, and stop", "stop"),
+    ];
     let offered = model.offered_choices();
     let shown = all.into_iter().filter(|(action, ..)| offered.contains(action));
     shown.map(|(action, words, short)| choice(model, action, words, short)).collect()

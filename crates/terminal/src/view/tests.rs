@@ -147,6 +147,7 @@ fn edit_approval(face: &TestFace) -> ApprovalPrompt {
         model_says: Some("cap the gap penalty".into()),
         preview,
         rule: RuleOffer::Offered("edits in packages/tui/**".into()),
+        editable: Some("npm run check".into()),
     }
 }
 

@@ -5,17 +5,32 @@ use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_app::ConversationApp;
 use hardpan_economy::PlannedAction;
 use hardpan_models::{Model, Provider, ThinkingRequest};
+use hardpan_terminal::model::Mode;
 use hardpan_tools::ToolState;
 
 use super::super::command_error::SlashCommandError;
 use super::super::price;
 use super::arguments::{Choice, choice};
-use super::{CommandCall, CommandResult, SlashCommand, with_price};
+use super::{CommandCall, CommandResult, MODE, SlashCommand, with_price};
 use crate::output::{Align, Table, safe, thousands};
 use crate::views;
 
 /// In the order of `/help`.
 pub const COMMANDS: &[SlashCommand] = &[
+    SlashCommand {
+        name: MODE,
+        arguments: "[ask|edits|plan|all]",
+        help: "show how much the agent may do without asking, or change it",
+        choices: |query| match query.is_first() {
+            true => Mode::EVERY.iter().map(|mode| choice(mode.name(), mode.meaning())).collect(),
+            false => Vec::new(),
+        },
+        run: |_| {
+            Box::pin(async {
+                Err(SlashCommandError::Usage("a conversation in a terminal: /mode is for those"))
+            })
+        },
+    },
     SlashCommand {
         name: "agent",
         arguments: "[NAME]",
