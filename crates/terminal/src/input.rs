@@ -1,10 +1,16 @@
 //! What a person does at the terminal, decoded: [`decode_batch`] turns the events of one `read()`
 //! into [`InputEvent`]s.
 
+mod byte_decoder; // ByteDecoder: the bytes of a terminal
+mod terminal_input; // TerminalInput: reads them
+
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::keymap::KeyPress;
 use crate::screen::ScreenSize;
+
+pub use byte_decoder::{ByteDecoder, TerminalEvent};
+pub use terminal_input::TerminalInput;
 
 /// Something that a person or the terminal did.
 #[derive(Clone, Debug, PartialEq, Eq)]

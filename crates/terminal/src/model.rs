@@ -64,7 +64,7 @@ pub enum Event {
     /// What the status line says; the mode in it is the face's own.
     Status(StatusLine),
     /// What goes on in the background, such as the index; none once it is over.
-    Background(Option<String>),
+    BackgroundWork(Option<String>),
     /// Completions come from elsewhere from now on.
     Sources(CompletionSources),
 }
@@ -270,7 +270,7 @@ pub struct Model {
     /// The status line; its mode is taken from `mode`.
     pub status: StatusLine,
     /// What goes on in the background.
-    pub background: Option<String>,
+    pub background_work: Option<String>,
     /// What the person was told last about a key that needs a second press.
     pub hint: Option<(String, Duration)>,
     /// When the run began.
@@ -315,7 +315,7 @@ impl Model {
             page: PageText::default(),
             is_page_hidden: false,
             status: StatusLine::default(),
-            background: None,
+            background_work: None,
             hint: None,
             run_since: None,
             last_prompt: String::new(),

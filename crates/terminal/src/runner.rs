@@ -7,10 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crossterm::event;
 use thiserror::Error;
 
-use crate::input::{InputEvent, decode_batch};
+use crate::input::{InputEvent, TerminalInput, decode_batch};
 use crate::model::{Effect, Event, Model};
 use crate::screen::{
     GuardError, GuardOptions, PageScreen, RestoreHandle, Rewrap, ScreenSize, SystemRawMode, TerminalGuard,
@@ -84,7 +83,9 @@ impl InputReader {
     fn start(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<Self> {
         let reader = InputReader { is_paused: Arc::default(), has_stopped: Arc::default() };
         let (is_paused, has_stopped) = (reader.is_paused.clone(), reader.has_stopped.clone());
+        report_resizes(messages.clone(), clock.clone())?;
         std::thread::Builder::new().name("terminal-input".into()).spawn(move || {
+            let mut bytes = TerminalInput::default();
             loop {
                 let paused = is_paused.load(Ordering::Acquire);
                 set(&has_stopped, paused);
@@ -92,7 +93,7 @@ impl InputReader {
                     std::thread::sleep(INPUT_PAUSE / 5);
                     continue;
                 }
-                match read_batch() {
+                match bytes.read_batch(INPUT_PAUSE) {
                     Ok(batch) => {
                         let at = clock();
                         for input in decode_batch(&batch) {
@@ -126,21 +127,24 @@ impl InputReader {
     }
 }
 
+/// Tells the loop whenever the terminal's size changes.
+fn report_resizes(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGWINCH])?;
+    std::thread::Builder::new().name("terminal-resize".into()).spawn(move || {
+        for _ in signals.forever() {
+            let Ok(size) = screen_size() else { continue };
+            if messages.send(FaceMessage::Input(InputEvent::Resize(size), clock())).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
 fn set(flag: &(Mutex<bool>, Condvar), value: bool) {
     let (lock, changed) = flag;
     *lock.lock().unwrap_or_else(PoisonError::into_inner) = value;
     changed.notify_all();
-}
-
-/// What one `read()` gave: everything that is there without waiting. Empty if nothing came.
-fn read_batch() -> io::Result<Vec<event::Event>> {
-    let mut batch = Vec::new();
-    let mut wait = INPUT_PAUSE;
-    while event::poll(wait)? {
-        batch.push(event::read()?);
-        wait = Duration::ZERO;
-    }
-    Ok(batch)
 }
 
 /// The terminal's size. Some pretend to have none: they get the usual one.

@@ -34,7 +34,7 @@ impl Model {
             Event::TakenBack(text) => self.take_back(&text),
             Event::ModeSet(mode) => self.set_mode(mode),
             Event::Status(status) => self.status = status,
-            Event::Background(text) => self.background = text,
+            Event::BackgroundWork(text) => self.background_work = text,
             Event::Sources(CompletionSources(sources)) => self.editor.set_sources(sources),
         }
         self.settle();

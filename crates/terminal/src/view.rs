@@ -133,7 +133,7 @@ fn status(model: &Model) -> Line<'static> {
     let mut status = model.status.clone();
     model.mode.name().clone_into(&mut status.mode);
     status.is_dangerous = model.mode == Mode::All;
-    status.hint = model.background.clone();
+    status.hint = model.background_work.clone();
     if status.hint.is_none()
         && model.state() == FaceState::Idle
         && model.editor.is_empty()

@@ -190,7 +190,7 @@ impl NoticeSink for PageNotices {
         let mut shown = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         if self.has_terminal.load(Ordering::Relaxed) && *shown != text {
             shown.clone_from(&text);
-            self.face.event(Event::Background(text));
+            self.face.event(Event::BackgroundWork(text));
         }
     }
 }

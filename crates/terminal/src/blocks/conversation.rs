@@ -82,7 +82,7 @@ impl Retry {
         parts.push(format!("again in {}", super::format::age(self.wait)), Role::Text);
         parts.push(format!("{} of {}", self.attempt.0, self.attempt.1), Role::Text);
         if let Some(key) = &self.now {
-            parts.push(format!("{key} now"), Role::Accent);
+            parts.push(format!("{} now", escape(key)), Role::Accent);
         }
         truncate_line(parts.line(""), columns, theme.glyphs.ellipsis)
     }

@@ -57,7 +57,7 @@ fn all_blocks(text: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     lines.push(subagent_line(text, text, &[s()], columns, theme));
     lines.extend(prompt_lines(text, columns, theme));
     lines.extend(reasoning_tail(text, columns, theme));
-    lines.push(Retry { reason: s(), wait: second, attempt: (1, 2) }.line(columns, theme));
+    lines.push(Retry { reason: s(), wait: second, attempt: (1, 2), now: Some(s()) }.line(columns, theme));
     lines.extend(queue_lines(&[(Delivery::AtTheEnd, s())], columns, theme));
     let summary = RunSummary {
         end: RunEnd::Done,

@@ -218,7 +218,7 @@ fn enter_answers_only_what_an_arrow_has_marked() {
 fn what_is_not_offered_cannot_be_answered() {
     let mut face = face_in(FaceState::Streaming);
     let rule = RuleOffer::NotOffered("rm -rf".into());
-    let prompt = ApprovalPrompt { rule, ..approval(1) };
+    let prompt = ApprovalPrompt { rule, editable: None, ..approval(1) };
     face.agent(AgentUpdate::ApprovalAsked(prompt));
     face.draw();
     for key in ["s", "a", "2", "3", "e", "d"] {
