@@ -88,7 +88,8 @@ impl FaceConversation {
         });
         let context = app.context.clone();
         drop(tokio::task::spawn_blocking(move || {
-            context.warm_up(&mut |done, total| notices.index_progress(IndexProgress::Indexed { done, total }));
+            context
+                .warm_up(&mut |done, total| notices.index_progress(IndexProgress::Indexed { done, total }));
             notices.index_progress(IndexProgress::Finished);
         }));
         app.agent.start().await;
