@@ -359,7 +359,7 @@ fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
     assert!(String::from_utf8_lossy(&named.stdout).contains("claude-sonnet-5"), "{}", named.stderr);
     let unknown = cli.print(&["-p", "/modle"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
-    assert!(unknown.stderr.contains("unknown command /modle (did you mean /model"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("unknown command /modle (did you mean /mode"), "{}", unknown.stderr);
     // A run that failed has no answer, not an empty one.
     let failed = cli.print(&["-p", "Hello", "--model", "claude-haiku-4-5", "--thinking", "5"]);
     assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);
