@@ -26,14 +26,15 @@ use crate::declarations::load_declaration;
 use crate::tool::{
     CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
 };
-use crate::work_tree::WorkTree;
 use crate::{Journal, Scope, limits};
 
+mod command_record; // CommandRecord: what a command does to files
 mod environment; // the variables of commands, without secrets
 mod observe; // what the output shows of files, checked against the files
 mod output; // CommandOutput: its end in memory, all of it on disk
 pub(crate) mod sanitize; // removes what a terminal would interpret
 
+use command_record::{CommandRecord, RecordedFiles, RecordedTree};
 pub use environment::{command_environment, scrub_environment};
 use observe::observe_files;
 use output::CommandOutput;
@@ -107,8 +108,7 @@ pub(crate) struct Bash {
     folders: Mutex<BTreeMap<PathBuf, FileHandle>>,
     /// Records what commands do to files; `None` records nothing.
     journal: Option<Arc<Journal>>,
-    /// The files as they were after the last command.
-    work_tree: Mutex<WorkTree>,
+    work_tree: Arc<Mutex<RecordedTree>>,
     /// Has the watch that tells what changed since.
     index: Option<Arc<LiveIndex>>,
 }
@@ -158,7 +158,7 @@ struct CommandEnd {
 
 impl Bash {
     pub(crate) fn new(options: ShellOptions) -> Self {
-        Bash { options, folders: Mutex::default(), journal: None, work_tree: Mutex::default(), index: None }
+        Bash { options, folders: Mutex::default(), journal: None, work_tree: Arc::default(), index: None }
     }
 
     /// Records what commands do to small files of the workspace, so that it can be undone.
@@ -166,34 +166,16 @@ impl Bash {
         Bash { journal, index, ..self }
     }
 
-    /// The files before a command; `None` if it changes none, or nothing is recorded.
-    async fn tree_before(&self, command: &str, scope: &Scope) -> Option<WorkTree> {
-        self.journal.as_ref()?;
+    /// Looks at the files before a command that may change some. `None` if it changes none, or nothing
+    /// is recorded.
+    async fn begin_record(&self, command: &str, scope: &Scope) -> Option<CommandRecord> {
+        let journal = self.journal.clone()?;
         let folder = WorkingFolder::new(scope.folder.to_str()?);
         if analyze_command(command, &folder).changes.is_empty() {
             return None;
         }
-        Some(self.take_tree(scope).await)
-    }
-
-    /// The files now. Only those are read that changed since the last time.
-    async fn take_tree(&self, scope: &Scope) -> WorkTree {
-        let known = self.work_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (scope, index) = (scope.clone(), self.index.clone());
-        let take =
-            move || known.take(&scope, index.as_ref().and_then(|index| index.watch()).map(|watch| &**watch));
-        let tree = tokio::task::spawn_blocking(take).await.unwrap_or_default();
-        *self.work_tree.lock().unwrap_or_else(PoisonError::into_inner) = tree.clone();
-        tree
-    }
-
-    /// Records what a command did to files. Returns a line for the user if that failed.
-    async fn record_changes(&self, before: WorkTree, scope: &Scope) -> Option<String> {
-        let journal = self.journal.clone()?;
-        let after = self.take_tree(scope).await;
-        let record = move || journal.record_command(before.changes_until(&after));
-        let recorded = tokio::task::spawn_blocking(record).await;
-        recorded.ok()?.err().map(|error| error.to_string())
+        let (scope, tree, index) = (scope.clone(), self.work_tree.clone(), self.index.clone());
+        CommandRecord::begin(RecordedFiles { journal, scope, tree, index }).await
     }
 
     async fn call(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
@@ -205,7 +187,7 @@ impl Bash {
             ));
         }
         let sandbox = self.sandbox(call.scope).map_err(ToolOutcome::failed)?;
-        let before = self.tree_before(&command, call.scope).await;
+        let record = self.begin_record(&command, call.scope).await;
         let running = self.start(&command, call.scope, sandbox.as_ref()).map_err(|error| {
             let folder = call.scope.display_name(&call.scope.folder);
             ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
@@ -217,8 +199,8 @@ impl Bash {
             .map(|(_, policy)| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
         let mut outcome = build_outcome(&command_end, &output, &denied, seconds);
-        if let Some(before) = before
-            && let Some(problem) = self.record_changes(before, call.scope).await
+        if let Some(record) = record
+            && let Some(problem) = record.end().await
             && let Some(Value::Object(details)) = &mut outcome.details
         {
             details.insert("not_undoable".into(), problem.into());

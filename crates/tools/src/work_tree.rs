@@ -25,14 +25,22 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// How many bytes are kept in all.
 const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The files of a workspace that git would not ignore, at one moment.
-#[derive(Clone, Debug, Default)]
+/// The files of a workspace that git would not ignore, as they were when it was last brought up to date.
+#[derive(Debug, Default)]
 pub(crate) struct WorkTree {
-    files: Arc<BTreeMap<Arc<Path>, Arc<TreeFile>>>,
-    /// How many bytes are kept.
-    kept: u64,
+    /// `None` before the first time.
+    files: Option<TreeFiles>,
     /// Up to where it knows the changes of the watch.
     position: WatchPosition,
+}
+
+#[derive(Debug, Default)]
+struct TreeFiles {
+    by_path: BTreeMap<Arc<Path>, TreeFile>,
+    /// How many bytes are kept.
+    kept: u64,
+    /// Whether there are files that are not looked at.
+    is_partial: bool,
 }
 
 #[derive(Debug)]
@@ -79,94 +87,125 @@ pub(crate) enum FormerFile {
 }
 
 impl WorkTree {
-    /// The tree as it is now. Files with the signature that they have in `self` are not read again.
-    pub fn take(&self, scope: &Scope, watch: Option<&WorkspaceWatch>) -> WorkTree {
+    /// Brings the tree up to date, and returns what changed since the last time, by path. The first time
+    /// that is nothing. Files with the signature that they had are not read again.
+    pub fn update(&mut self, scope: &Scope, watch: Option<&WorkspaceWatch>) -> Vec<TreeChange> {
         // Asked before anything is read, so that what changes meanwhile is looked at the next time.
-        let mut position = self.position;
-        let changes = watch.map(|watch| watch.changes_since(&mut position));
-        let tree = match (changes, watch) {
-            (Some(changes), Some(_)) if changes.files.is_empty() && !changes.everything => self.clone(),
-            (Some(changes), Some(watch)) if !changes.everything => self.with_changes(scope, &changes, watch),
-            _ => self.walk(scope),
-        };
-        WorkTree { position, ..tree }
+        let changes = watch.map(|watch| watch.changes_since(&mut self.position));
+        match (&mut self.files, changes, watch) {
+            (Some(files), Some(changes), Some(watch)) if !changes.everything => {
+                files.apply(scope, &changes, watch)
+            }
+            (known, ..) => {
+                let later = TreeFiles::walk(scope, known.as_ref());
+                let changes = known.as_ref().map(|known| known.changes_until(&later)).unwrap_or_default();
+                *known = Some(later);
+                changes
+            }
+        }
     }
+}
 
-    fn walk(&self, scope: &Scope) -> WorkTree {
+impl TreeFiles {
+    fn walk(scope: &Scope, known: Option<&TreeFiles>) -> TreeFiles {
         let guard = scope.guard();
-        let (mut files, mut kept) = (BTreeMap::new(), 0);
+        let mut files = TreeFiles::default();
         let entries = walk(&guard, &scope.root).filter_map(Result::ok);
-        for entry in entries.filter(|entry| entry.kind == EntryKind::File).take(MAX_FILES) {
+        for entry in entries.filter(|entry| entry.kind == EntryKind::File) {
+            if files.by_path.len() >= MAX_FILES {
+                files.is_partial = true;
+                break;
+            }
             let Ok(metadata) = entry.path.symlink_metadata() else { continue };
-            let file = self.read_file(&guard, &entry.path, &metadata, kept);
-            kept += file.kept_bytes();
+            let known = known.and_then(|known| known.by_path.get(&*entry.path));
+            let file = files.read_file(&guard, &entry.path, &metadata, known);
             files.insert(entry.path.into(), file);
         }
-        WorkTree { files: Arc::new(files), kept, position: self.position }
+        files
     }
 
-    fn with_changes(&self, scope: &Scope, changes: &Changes, watch: &WorkspaceWatch) -> WorkTree {
-        let guard = scope.guard();
-        let mut tree = self.clone();
-        let files = Arc::make_mut(&mut tree.files);
-        let list = watch.file_list();
+    /// Looks at the files that a watch reports.
+    fn apply(&mut self, scope: &Scope, changes: &Changes, watch: &WorkspaceWatch) -> Vec<TreeChange> {
+        if changes.files.is_empty() {
+            return Vec::new();
+        }
+        let (guard, list) = (scope.guard(), watch.file_list());
+        let mut different = Vec::new();
         for path in &changes.files {
             let place = scope.root.join(path);
-            let known = files.remove(&*place);
-            tree.kept -= known.as_ref().map_or(0, |known| known.kept_bytes());
-            if !list.has_file(path) || files.len() >= MAX_FILES {
+            let before = self.by_path.remove(&*place);
+            self.kept -= before.as_ref().map_or(0, TreeFile::kept_bytes);
+            let metadata = place.symlink_metadata().ok();
+            let listed = metadata.filter(|metadata| metadata.is_file() && list.has_file(path));
+            if before.is_none() && listed.is_some() && self.by_path.len() >= MAX_FILES {
+                self.is_partial = true;
                 continue;
             }
-            let Ok(metadata) = place.symlink_metadata() else { continue };
-            if metadata.is_file() {
-                let file = self.read_file(&guard, &place, &metadata, tree.kept);
-                tree.kept += file.kept_bytes();
-                files.insert(place.into(), file);
-            }
+            let after = listed.map(|found| self.read_file(&guard, &place, &found, before.as_ref()));
+            different.extend(self.change(&place, before.as_ref(), after.as_ref()));
+            after.into_iter().for_each(|file| self.insert(place.as_path().into(), file));
         }
-        tree
+        different
     }
 
-    /// A file as it is now, unless it is known. `kept` bytes are kept of others.
-    fn read_file(&self, guard: &FileGuard, path: &Path, metadata: &Metadata, kept: u64) -> Arc<TreeFile> {
+    fn insert(&mut self, path: Arc<Path>, file: TreeFile) {
+        self.kept += file.kept_bytes();
+        self.by_path.insert(path, file);
+    }
+
+    /// A file as it is now, which is not read if it is the one that is known.
+    fn read_file(
+        &self,
+        guard: &FileGuard,
+        path: &Path,
+        metadata: &Metadata,
+        known: Option<&TreeFile>,
+    ) -> TreeFile {
         let signature = FileSignature {
             inode: metadata.ino(),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         };
-        let fits = metadata.size() <= MAX_FILE_BYTES && kept + metadata.size() <= MAX_KEPT_BYTES;
-        let known = self.files.get(path).filter(|known| known.signature == signature);
-        match known {
-            Some(known) if fits && known.content.is_some() => return known.clone(),
-            _ => {}
-        }
+        let fits = metadata.size() <= MAX_FILE_BYTES && self.kept + metadata.size() <= MAX_KEPT_BYTES;
+        let known =
+            known.filter(|known| known.signature == signature).and_then(|known| known.content.clone());
         let read = || guard.open(path).and_then(|file| file.read_all(MAX_FILE_BYTES)).ok();
-        let content = if fits { read().map(Into::into) } else { None };
-        Arc::new(TreeFile { signature, mode: metadata.mode() & 0o7777, content })
+        let content = if fits { known.or_else(|| read().map(Into::into)) } else { None };
+        TreeFile { signature, mode: metadata.mode() & 0o7777, content }
     }
 
     /// What is different in a later tree, by path.
-    pub fn changes_until(&self, later: &WorkTree) -> Vec<TreeChange> {
-        if Arc::ptr_eq(&self.files, &later.files) {
-            return Vec::new();
-        }
-        let paths: BTreeSet<&Arc<Path>> = self.files.keys().chain(later.files.keys()).collect();
-        paths.into_iter().filter_map(|path| self.change_of(path, later)).collect()
+    fn changes_until(&self, later: &TreeFiles) -> Vec<TreeChange> {
+        let paths: BTreeSet<&Arc<Path>> = self.by_path.keys().chain(later.by_path.keys()).collect();
+        let different = paths.into_iter().filter_map(|path| {
+            let after = later.by_path.get(path);
+            // Others that were found first may have taken its place among those that are looked at.
+            if after.is_none() && later.is_partial && path.symlink_metadata().is_ok() {
+                return None;
+            }
+            self.change(path, self.by_path.get(path), after)
+        });
+        different.collect()
     }
 
-    fn change_of(&self, path: &Path, later: &WorkTree) -> Option<TreeChange> {
-        let (before, after) = (self.files.get(path), later.files.get(path));
-        if let (Some(before), Some(after)) = (before, after)
-            && (Arc::ptr_eq(before, after)
-                || before.signature == after.signature
-                || before.content.is_some() && before.content == after.content)
-        {
-            return None;
+    /// What became of a file of this tree.
+    fn change(&self, path: &Path, before: Option<&TreeFile>, after: Option<&TreeFile>) -> Option<TreeChange> {
+        match (before, after) {
+            (None, None) => return None,
+            (Some(before), Some(after))
+                if before.signature == after.signature
+                    || before.content.is_some() && before.content == after.content =>
+            {
+                return None;
+            }
+            _ => {}
         }
         let is_known = after.is_none_or(|after| after.content.is_some());
         let former = match before {
             _ if !is_known => FormerFile::NotKept,
+            // It may be one that was not looked at: to undo that must not remove it.
+            None if self.is_partial => FormerFile::NotKept,
             None => FormerFile::Missing,
             Some(file) => match &file.content {
                 Some(content) => FormerFile::Kept(content.clone(), file.mode),
@@ -217,34 +256,65 @@ mod tests {
             folder.write(path, text);
         }
         let watch = folder.watch();
-        let take = |before: &WorkTree, watch| before.take(&folder.scope, watch);
-        let (watched, walked) = (take(&WorkTree::default(), Some(&watch)), take(&WorkTree::default(), None));
-        assert_eq!(watched.changes_until(&take(&watched, Some(&watch))), []);
+        let (mut watched, mut walked) = (WorkTree::default(), WorkTree::default());
+        assert_eq!(watched.update(&folder.scope, Some(&watch)), []);
+        assert_eq!(walked.update(&folder.scope, None), []);
+        assert_eq!(watched.update(&folder.scope, Some(&watch)), []);
         folder.write("a", "one");
         folder.write("new/f", "5");
         folder.write("e.log", "6");
         folder.write("large", &"x".repeat(300_000));
         fs::remove_file(folder.scope.root.join("b/c")).unwrap();
         fs::rename(folder.scope.root.join("b"), folder.scope.root.join("g")).unwrap();
-        let (watched_after, walked_after) = (take(&watched, Some(&watch)), take(&walked, None));
-        let changes = watched.changes_until(&watched_after);
-        assert_eq!(changes, walked.changes_until(&walked_after));
+        let mut changes = watched.update(&folder.scope, Some(&watch));
+        changes.sort_by(|one, other| one.path.cmp(&other.path));
+        assert_eq!(changes, walked.update(&folder.scope, None));
         let names: Vec<_> = changes.iter().map(|change| change.path.file_name().unwrap()).collect();
         assert_eq!(names, ["a", "c", "d", "d", "large", "f"]);
-        assert_eq!(watched_after.kept, walked_after.kept);
+        assert_eq!(watched.files.unwrap().kept, walked.files.unwrap().kept);
     }
 
     #[test]
-    fn nothing_is_looked_at_where_nothing_changed() {
+    fn a_change_is_told_once_with_what_the_file_held_before() {
         let folder = Folder::new();
         folder.write("a", "1");
         let watch = folder.watch();
-        let before = WorkTree::default().take(&folder.scope, Some(&watch));
-        let after = before.take(&folder.scope, Some(&watch));
-        assert!(Arc::ptr_eq(&before.files, &after.files));
+        let mut tree = WorkTree::default();
+        tree.update(&folder.scope, Some(&watch));
         folder.write("a", "2");
-        let [change] = &after.changes_until(&after.take(&folder.scope, Some(&watch)))[..] else { panic!() };
+        let [change] = &tree.update(&folder.scope, Some(&watch))[..] else { panic!() };
         assert!(matches!(&change.before, FormerFile::Kept(content, _) if **content == *b"1"));
+        assert_eq!(tree.update(&folder.scope, Some(&watch)), []);
+        // The same bytes again are no change.
+        folder.write("a", "2");
+        assert_eq!(tree.update(&folder.scope, Some(&watch)), []);
+    }
+
+    #[test]
+    fn a_file_that_was_not_looked_at_before_does_not_count_as_new() {
+        let folder = Folder::new();
+        folder.write("Makefile", ""); // a project: all of it is listed
+        for number in 0..MAX_FILES {
+            let folder_name = format!("d{:03}", number / 100);
+            fs::create_dir_all(folder.scope.root.join(&folder_name)).unwrap();
+            fs::File::create(folder.scope.root.join(folder_name).join(format!("{number:05}"))).unwrap();
+        }
+        folder.write("z/last", "kept by nobody");
+        let watch = folder.watch();
+        let (mut watched, mut walked) = (WorkTree::default(), WorkTree::default());
+        watched.update(&folder.scope, Some(&watch));
+        walked.update(&folder.scope, None);
+        // Room for files that had none.
+        (0..5).for_each(|n| fs::remove_file(folder.scope.root.join(format!("d000/{n:05}"))).unwrap());
+        folder.write("z/last", "changed");
+        folder.write("a/first", "new");
+        for changes in [watched.update(&folder.scope, Some(&watch)), walked.update(&folder.scope, None)] {
+            let gone = changes.iter().filter(|change| change.after.is_none()).count();
+            assert_eq!(gone, 5, "{changes:?}");
+            let others: Vec<_> = changes.iter().filter(|change| change.after.is_some()).collect();
+            assert!(!others.is_empty());
+            assert!(others.iter().all(|change| change.before == FormerFile::NotKept), "{others:?}");
+        }
     }
 
     /// `cargo test --release -p hardpan-tools --lib work_tree -- --ignored --nocapture`
@@ -254,7 +324,8 @@ mod tests {
     fn twenty_thousand_files_measured() {
         let folder = Folder::new();
         folder.write("Makefile", ""); // a project: all of it is listed
-        (0..19_999).for_each(|number| folder.write(&format!("d{}/{number}", number / 100), "some text\n"));
+        (0..MAX_FILES - 1)
+            .for_each(|number| folder.write(&format!("d{}/{number}", number / 100), "some text\n"));
         let watch = folder.watch();
         let mut tree = WorkTree::default();
         for (name, watch, is_written) in [
@@ -266,12 +337,12 @@ mod tests {
             ("one file changed, walked", None, true),
         ] {
             if is_written {
-                folder.write("d7/700", "another text\n");
+                folder.write("d7/700", &format!("another text, {name}\n"));
             }
             let begun = Instant::now();
-            let next = tree.take(&folder.scope, watch);
+            let changes = tree.update(&folder.scope, watch).len();
             println!("{name}: {:.3} ms", begun.elapsed().as_secs_f64() * 1000.0);
-            tree = next;
+            assert_eq!(changes, usize::from(is_written), "{name}");
         }
     }
 }

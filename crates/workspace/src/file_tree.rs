@@ -1,11 +1,11 @@
 //! [`FileTree`]: the files of a folder by git's ignore rules.
 
-use std::collections::BTreeMap;
+mod bounded_lines; // lines_within: a list of files as lines of bounded length
+
 use std::path::Path;
 use std::time::Instant;
 
 use hardpan_files::FileGuard;
-use hardpan_prompt::folder_line;
 
 use crate::list_bounds::ListBounds;
 use crate::path::{display_path, with_forward_slashes};
@@ -66,31 +66,6 @@ impl FileTree {
     pub(crate) fn sort(&mut self) {
         self.files.sort_unstable();
         self.skipped.sort_unstable();
-    }
-
-    /// The files as lines of at most `bytes` bytes in all. If there are too many, the deepest
-    /// folders become one line each, `src/parser/ (12 files)`, then those above them. Also returns
-    /// how many files such lines stand for.
-    pub fn lines_within(&self, bytes: usize) -> (Vec<String>, usize) {
-        let depth_of = |path: &str| path.matches('/').count();
-        let mut depth = self.files.iter().map(|path| depth_of(path)).max().unwrap_or(0);
-        let mut lines = self.files.clone();
-        let mut hidden = 0;
-        while lines.iter().map(|line| line.len() + 1).sum::<usize>() > bytes && depth > 0 {
-            depth -= 1;
-            let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
-            lines = Vec::new();
-            for path in &self.files {
-                match path.match_indices('/').nth(depth) {
-                    Some((end, _)) => *folders.entry(&path[..=end]).or_default() += 1,
-                    None => lines.push(path.clone()),
-                }
-            }
-            hidden = folders.values().sum();
-            lines.extend(folders.iter().map(|(folder, count)| folder_line(folder, *count)));
-            lines.sort_unstable();
-        }
-        (lines, hidden)
     }
 }
 

@@ -9,6 +9,7 @@ mod github; // GitHubCli: gh, for a repository
 mod own_settings; // what git gets of the user's own settings
 mod remote; // RemoteRepository: files of another machine's repository
 mod repository; // RepositoryFolders: where a repository keeps what, verified
+mod status_update; // StatusUpdate: the status after some files changed
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,11 +25,15 @@ use own_settings::OwnSettings;
 pub use remote::{RemoteError, RemoteRepository};
 pub use repository::RepositoryProblem;
 use repository::{RepositoryFolders, Setting, SettingsIdentity};
+pub use status_update::StatusChanges;
+use status_update::StatusUpdate;
 
 /// Longer than a warm status of the largest repositories takes, shorter than a person waits.
 const STATUS_TIME: Duration = Duration::from_secs(5);
 /// Enough for some 1,000 changed files; more would only fill the context window.
 const STATUS_BYTES: usize = 64 * 1024;
+const STATUS_ARGUMENTS: [&str; 5] =
+    ["status", "--porcelain=v1", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty"];
 /// For what the user asks for and waits for.
 const READ_TIME: Duration = Duration::from_secs(60);
 /// Limit for listing settings, of which there are some hundred.
@@ -146,11 +151,7 @@ impl Git {
         if self.root.join(".git").symlink_metadata().is_err() {
             return Ok(None);
         }
-        let repository = self.repository(STATUS_TIME)?;
-        let arguments =
-            ["status", "--porcelain=v1", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty"];
-        let limits = OutputLimits { max_bytes: STATUS_BYTES, time: STATUS_TIME };
-        let output = self.run(&repository.program(&arguments), repository.readable(self), limits)?;
+        let output = self.run_status(&STATUS_ARGUMENTS)?;
         match output {
             ProgramOutput { timed_out: true, .. } => {
                 Ok(Some("(git status was stopped after 5 seconds)\n".into()))
@@ -159,8 +160,32 @@ impl Git {
                 let text = whole_lines(&stdout);
                 Ok(Some(format!("{text}(cut here: git status printed more than 64 KiB)\n")))
             }
-            output => Ok(Some(lossy(&successful(&arguments, output)?.stdout))),
+            output => Ok(Some(lossy(&successful(&STATUS_ARGUMENTS, output)?.stdout))),
         }
+    }
+
+    /// The status after these changes of the work tree, from the status before them. It is the one that
+    /// [`status`](Self::status) tells, and git looks only at the files that changed, if that is possible.
+    /// What changed in the repository itself (its index, its branch) makes a former status useless.
+    pub fn status_after(&self, before: &str, changes: &StatusChanges) -> Result<Option<String>, GitError> {
+        let Some(update) = StatusUpdate::new(before, changes) else { return self.status() };
+        let paths: Vec<&str> = update.paths().collect();
+        if paths.is_empty() {
+            return Ok(Some(before.to_owned()));
+        }
+        let arguments = [&["--literal-pathspecs"], &STATUS_ARGUMENTS[..], &["--"], &paths[..]].concat();
+        let output = self.run_status(&arguments)?;
+        let part = successful(&arguments, output).ok().map(|output| lossy(&output.stdout));
+        match part.and_then(|part| update.merge(&part)) {
+            Some(status) => Ok(Some(status)),
+            None => self.status(),
+        }
+    }
+
+    fn run_status(&self, arguments: &[&str]) -> Result<ProgramOutput, GitError> {
+        let repository = self.repository(STATUS_TIME)?;
+        let limits = OutputLimits { max_bytes: STATUS_BYTES, time: STATUS_TIME };
+        self.run(&repository.program(arguments), repository.readable(self), limits)
     }
 
     /// Runs git to read something, and returns at most `max_bytes` of what it prints. Files are compared

@@ -17,7 +17,7 @@ use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
 use hardpan_workspace::{
-    FolderKind, Git, IndexWait, LiveIndex, RegularFile, UnreadableReason, WorkspaceWatch,
+    FolderKind, Git, IndexWait, LiveIndex, RegularFile, StatusChanges, UnreadableReason, WorkspaceWatch,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,8 @@ pub(crate) const REQUEST_WAIT: IndexWait = IndexWait { limit: Duration::from_sec
 pub(crate) const RESUME_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(20), small: 500 };
 /// For requests that are shown and not sent.
 pub(crate) const PREVIEW_WAIT: IndexWait = IndexWait { limit: Duration::from_secs(600), small: 500 };
+/// How much of a file that the model opened is shown, in bytes: some 80,000 tokens.
+pub(crate) const PANEL_FILE_LIMIT: usize = 256 * 1024;
 /// How long the end of the program waits for the index to be stored.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 
@@ -160,9 +162,8 @@ impl FolderReader {
     pub fn add_named_file(&self, file: &mut SnapshotFile, path: &Path) {
         let place = self.scope.folder.join(path);
         let guard = self.scope.guard();
-        self.add_file(file, FileKey { place: place.clone(), by_user: true }, || {
-            guard.open_named_by_user(&place)
-        });
+        let key = FileKey { place: place.clone(), by_user: true, limit: workspace::TEXT_LIMIT };
+        self.add_file(file, key, || guard.open_named_by_user(&place));
     }
 
     /// Which files may be read.
@@ -173,9 +174,20 @@ impl FolderReader {
     /// Adds a file that the model knows, named relative to the root of the workspace. It must be
     /// one that tools may read.
     pub fn add_known_file(&self, file: &mut SnapshotFile, path: &Path) {
+        self.add_model_file(file, path, workspace::TEXT_LIMIT);
+    }
+
+    /// Adds a file that the model opened as a panel. Of a long one, only the beginning is shown: the model
+    /// does not know how long a file is before it opens it.
+    pub fn add_panel_file(&self, file: &mut SnapshotFile, path: &Path) {
+        self.add_model_file(file, path, PANEL_FILE_LIMIT);
+    }
+
+    fn add_model_file(&self, file: &mut SnapshotFile, path: &Path, limit: usize) {
         let place = self.scope.root.join(path);
         let guard = self.scope.guard();
-        self.add_file(file, FileKey { place: place.clone(), by_user: false }, || guard.open(&place));
+        let key = FileKey { place: place.clone(), by_user: false, limit };
+        self.add_file(file, key, || guard.open(&place));
     }
 
     fn add_file(
@@ -191,7 +203,7 @@ impl FolderReader {
         let known = self.lock_readings().files.get(&key).cloned();
         let reading = known.unwrap_or_else(|| {
             let is_watched = self.watch.running().is_some_and(|watch| watch.covers(&key.place));
-            let reading = read_file(&shown, &key.place, open);
+            let reading = read_file(&shown, &key.place, key.limit, open);
             if is_watched {
                 self.lock_readings().files.insert(key, reading.clone());
             }
@@ -309,18 +321,18 @@ impl FolderReader {
 
     /// Adds what git says about the repository, or why it says nothing.
     fn add_git_status(&self, file: &mut SnapshotFile) {
-        let known = self.lock_readings().status.clone();
-        let reading = known.unwrap_or_else(|| {
-            let reading = match self.git.status() {
-                Ok(None) => StatusReading::NoRepository,
-                Ok(Some(status)) => StatusReading::Status(Text::new(status)),
-                Err(error) => {
-                    StatusReading::Failed(unavailable("git status".into(), &error, UnavailableCode::Refused))
-                }
-            };
-            self.lock_readings().status = Some(reading.clone());
-            reading
-        });
+        let (known, changes) = {
+            let mut readings = self.lock_readings();
+            (readings.status.clone(), std::mem::take(&mut readings.status_changes))
+        };
+        let reading = match known {
+            Some(known) if changes.is_empty() => known,
+            known => {
+                let reading = self.read_git_status(known, &changes);
+                self.lock_readings().status = Some(reading.clone());
+                reading
+            }
+        };
         let status = match reading {
             StatusReading::NoRepository => return,
             StatusReading::Status(status) => status,
@@ -338,6 +350,20 @@ impl FolderReader {
             volatility: Some(Volatility::Tail),
             shown_by: None,
         });
+    }
+
+    fn read_git_status(&self, known: Option<StatusReading>, changes: &StatusChanges) -> StatusReading {
+        let status = match known {
+            Some(StatusReading::Status(before)) => self.git.status_after(before.as_str(), changes),
+            _ => self.git.status(),
+        };
+        match status {
+            Ok(None) => StatusReading::NoRepository,
+            Ok(Some(status)) => StatusReading::Status(Text::new(status)),
+            Err(error) => {
+                StatusReading::Failed(unavailable("git status".into(), &error, UnavailableCode::Refused))
+            }
+        }
     }
 
     /// None if the index is not ready; the user is told, once.
@@ -407,7 +433,8 @@ pub(super) fn add_named_file(file: &mut SnapshotFile, scope: &Scope, path: &Path
     let place = scope.folder.join(path);
     let shown = workspace::display_path(&scope.root, &place);
     if !file.files.iter().any(|entry| entry.path == shown) {
-        read_file(&shown, &place, || scope.guard().open_named_by_user(&place)).add_to(file, &shown);
+        let open = || scope.guard().open_named_by_user(&place);
+        read_file(&shown, &place, workspace::TEXT_LIMIT, open).add_to(file, &shown);
     }
 }
 
@@ -417,6 +444,7 @@ pub(super) fn add_named_file(file: &mut SnapshotFile, scope: &Scope, path: &Path
 fn read_file(
     shown: &str,
     path: &Path,
+    limit: usize,
     open: impl FnOnce() -> Result<RegularFile, UnreadableReason>,
 ) -> FileReading {
     let mut reading = FileReading::default();
@@ -434,11 +462,13 @@ fn read_file(
         },
     };
     let modified = opened.as_ref().ok().and_then(|opened| modified_ms(&opened.metadata)).unwrap_or(0);
-    match opened.as_ref().map(|opened| (opened, workspace::read_open_text(opened, workspace::TEXT_LIMIT))) {
-        Ok((_, Ok(text))) => {
+    match opened.as_ref().map(|opened| (opened, workspace::read_open_text(opened, limit))) {
+        Ok((_, Ok(mut text))) => {
             if let Some(cut) = &text.truncation {
                 let reason =
                     format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
+                // Whoever reads the beginning must not take it for the whole.
+                text.text.push_str(&format!("\n({reason}; read the rest in parts)\n"));
                 let key = format!("file:{} (the rest)", entry.path);
                 reading.unavailable = Some(unavailable(key, &reason, UnavailableCode::Truncated));
             }

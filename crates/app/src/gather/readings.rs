@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hardpan_context::{FileEntry, ImageEntry, SnapshotFile, TreeEntry, UnavailableEntry};
 use hardpan_prompt::{Hash, Text, UnavailableCode};
 use hardpan_workspace as workspace;
-use hardpan_workspace::{Changes, FileTree, WatchPosition};
+use hardpan_workspace::{Changes, FileTree, StatusChanges, WatchPosition};
 
 use super::folder::unavailable;
 
@@ -19,6 +19,8 @@ const TREE_BYTES: usize = 80_000;
 pub struct Readings {
     pub position: WatchPosition,
     pub status: Option<StatusReading>,
+    /// What changed in the work tree since git told the status.
+    pub status_changes: StatusChanges,
     pub tree: Option<TreeReading>,
     /// Only files whose changes are noticed.
     pub files: BTreeMap<FileKey, FileReading>,
@@ -29,6 +31,8 @@ pub struct Readings {
 pub struct FileKey {
     pub place: PathBuf,
     pub by_user: bool,
+    /// The most bytes that are shown.
+    pub limit: usize,
 }
 
 /// What git said.
@@ -65,8 +69,10 @@ impl Readings {
         if changes.everything {
             return self.forget_all();
         }
-        if changes.affect_status() {
+        if changes.repository {
             self.status = None;
+        } else if changes.affect_status() {
+            self.status_changes.add(&changes.files, changes.list);
         }
         if changes.list {
             self.tree = None;

@@ -193,6 +193,53 @@ fn a_list_that_is_too_long_is_shown_by_folders() {
     assert_eq!((lines.join(", "), hidden), ("a/ (5 files), d/ (1 file), e".to_owned(), 6));
 }
 
+/// What [`FileTree::lines_within`] says, written down plainly: it counts all files for each depth.
+fn lines_by_counting(files: &[String], bytes: usize) -> (Vec<String>, usize) {
+    let depth_of = |path: &str| path.matches('/').count();
+    let mut depth = files.iter().map(|path| depth_of(path)).max().unwrap_or(0);
+    let (mut lines, mut hidden) = (files.to_vec(), 0);
+    while lines.iter().map(|line| line.len() + 1).sum::<usize>() > bytes && depth > 0 {
+        depth -= 1;
+        let mut folders: std::collections::BTreeMap<&str, usize> = Default::default();
+        lines = files.iter().filter(|path| depth_of(path) <= depth).cloned().collect();
+        for path in files {
+            if let Some((end, _)) = path.match_indices('/').nth(depth) {
+                *folders.entry(&path[..=end]).or_default() += 1;
+            }
+        }
+        hidden = folders.values().sum();
+        lines.extend(folders.iter().map(|(folder, count)| hardpan_prompt::folder_line(folder, *count)));
+        lines.sort_unstable();
+    }
+    (lines, hidden)
+}
+
+#[test]
+fn lists_of_any_shape_and_limit_are_shown_by_the_same_folders() {
+    let mut seed = 7_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let parts = ["a", "a-b", "b", "é", "src", "0", "a b"];
+    for _ in 0..300 {
+        let mut path = |_| {
+            let depth = 1 + random(5);
+            (0..depth).map(|_| parts[random(7) as usize]).collect::<Vec<_>>().join("/")
+        };
+        let mut files: Vec<String> = (0..40).map(&mut path).collect();
+        // What is a folder is no file.
+        let all = files.clone();
+        files.retain(|file| !all.iter().any(|other| other.starts_with(&format!("{file}/"))));
+        files.sort_unstable();
+        files.dedup();
+        let tree = FileTree { files, skipped: Vec::new(), truncated: false };
+        for bytes in [0, 20, 60, 100, 150, 200, 300, 1000] {
+            assert_eq!(tree.lines_within(bytes), lines_by_counting(&tree.files, bytes), "{:?}", tree.files);
+        }
+    }
+}
+
 #[test]
 fn a_folder_that_is_no_project_is_listed_in_part() {
     let files: Vec<String> = (0..10_050).map(|n| format!("d{:02}/f{n:05}", n % 20)).collect();

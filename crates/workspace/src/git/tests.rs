@@ -48,6 +48,55 @@ fn the_branch_and_the_changes_are_told() {
 }
 
 #[test]
+fn a_status_after_changes_is_the_one_that_a_whole_status_tells() {
+    let folder = tempdir().unwrap();
+    let root = folder.path();
+    git(root, &["init", "--quiet", "--initial-branch=main"]);
+    let names =
+        ["a", "b", "src/c", "src/d", "src/deep/e", "src/deep/f", "other/g", "x y", "ü", "lib/h", "lib/i"];
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), text).unwrap();
+    };
+    names[..9].iter().for_each(|name| write(name, "1\n"));
+    git(root, &["add", "."]);
+    git(root, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "1"]);
+    let status = Git::new(root, options());
+    let mut before = status.status().unwrap().unwrap();
+    let mut seed = 11_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let mut kinds = std::collections::BTreeSet::new();
+    for round in 0..60 {
+        let mut changes = StatusChanges::default();
+        for _ in 0..=random(2) {
+            let name = names[random(names.len())].to_owned();
+            let is_there = root.join(&name).exists();
+            if random(3) == 0 && is_there {
+                fs::remove_file(root.join(&name)).unwrap();
+                // Folders without files are gone for git.
+                root.join(&name).parent().filter(|folder| *folder != root).map(fs::remove_dir);
+                changes.add([&name], true);
+            } else {
+                write(&name, if random(3) == 0 { "1\n" } else { "22\n" });
+                changes.add([&name], !is_there);
+            }
+        }
+        if random(8) == 0 {
+            git(root, &["add", names[random(2)]]);
+            before = status.status().unwrap().unwrap();
+        }
+        let after = status.status_after(&before, &changes).unwrap().unwrap();
+        assert_eq!(Some(&after), status.status().unwrap().as_ref(), "{round}: {before}{changes:?}");
+        kinds.extend(after.lines().map(|line| line[..2].to_owned()));
+        before = after;
+    }
+    assert!(["##", " M", " D", "??"].iter().all(|kind| kinds.contains(*kind)), "{kinds:?}");
+}
+
+#[test]
 fn a_folder_that_is_no_repository_or_missing_has_no_status() {
     let folder = tempdir().unwrap();
     assert_eq!(git_status(folder.path()), None);

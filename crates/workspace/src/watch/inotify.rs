@@ -35,6 +35,9 @@ const REMOTE_FILESYSTEMS: [u64; 10] = [
 #[derive(Debug)]
 pub struct FolderEvents {
     inotify: OwnedFd,
+    /// How many folders may be watched, where a test says so.
+    #[cfg(test)]
+    pub limit: usize,
 }
 
 impl FolderEvents {
@@ -48,15 +51,28 @@ impl FolderEvents {
             return Err(WatchError::Filesystem);
         }
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(io::Error::from)?;
-        Ok(FolderEvents { inotify })
+        Ok(FolderEvents {
+            inotify,
+            #[cfg(test)]
+            limit: super::tests::watch_limit(root),
+        })
     }
 
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(FolderEvents { inotify: self.inotify.try_clone()? })
+        Ok(FolderEvents {
+            inotify: self.inotify.try_clone()?,
+            #[cfg(test)]
+            limit: self.limit,
+        })
     }
 
     /// Watches an open folder; the same folder has the same number each time.
     pub fn watch(&mut self, folder: &File) -> io::Result<i32> {
+        #[cfg(test)]
+        {
+            // What the system says at its limit.
+            self.limit = self.limit.checked_sub(1).ok_or(Errno::NOSPC)?;
+        }
         let flags = WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MOVED_FROM

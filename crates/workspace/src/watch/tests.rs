@@ -40,6 +40,12 @@ impl Watched {
     }
 }
 
+/// How many folders below `root` can be watched: a file beside it says so.
+pub(super) fn watch_limit(root: &Path) -> usize {
+    let limit = fs::read_to_string(root.with_extension("watch-limit")).ok();
+    limit.and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX)
+}
+
 fn changed_files(files: &[&str]) -> Changes {
     let files = files.iter().map(|file| (*file).to_owned()).collect();
     Changes { listed_files: true, files, ..Changes::default() }
@@ -171,6 +177,34 @@ fn a_folder_that_is_gone_ends_the_watch_and_everything_may_change() {
     assert_eq!(watched.watch.failure(), Some(WatchError::FolderGone));
     assert!(watched.watch.changes_since(&mut watched.position).everything);
     assert!(!watched.watch.wait_for_change(Duration::ZERO));
+}
+
+#[test]
+fn at_the_limit_of_watches_everything_may_have_changed_and_the_list_is_read_each_time() {
+    let mut watched = Watched::new(|root| {
+        fs::create_dir(root.join("one")).unwrap();
+        fs::write(root.with_extension("watch-limit"), "3").unwrap();
+    });
+    watched.write("one/a", "1");
+    assert_eq!(watched.changes().files.len(), 1);
+    assert_eq!(watched.watch.failure(), None);
+    // A third folder is watched, a fourth is not.
+    watched.write("two/b", "1");
+    assert!(watched.changes().files.contains("two/b"));
+    watched.write("three/c", "1");
+    assert!(watched.changes().everything);
+    assert_eq!(watched.watch.failure(), Some(WatchError::LimitReached));
+    // From now on whoever asks looks, and finds what is there.
+    assert!(watched.changes().everything);
+    watched.write("three/d", "1");
+    assert!(watched.changes().everything);
+    assert!(watched.watch.file_list().has_file("three/d"));
+    assert!(!watched.watch.covers(&watched.root.join("one/a")));
+    assert!(!watched.watch.wait_for_change(Duration::ZERO));
+    // A folder with too many to begin with is not watched at all.
+    fs::write(watched.root.with_extension("watch-limit"), "2").unwrap();
+    let started = WorkspaceWatch::start(FileGuard::for_folder(&watched.root), &watched.root);
+    assert_eq!(started.unwrap_err(), WatchError::LimitReached);
 }
 
 #[test]
