@@ -159,6 +159,7 @@ impl ConversationApp {
             self.context.switch_to(pinned.clone());
             self.restore_agent(pinned.agent.as_deref());
             self.panels.switch_to(panels);
+            self.panels.resume_files(&pinned.times);
         }
         *self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner) = pinned;
         self.tool_set.switch_to(&session);

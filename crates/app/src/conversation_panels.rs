@@ -24,6 +24,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::now;
 use crate::file_changes::FileChanges;
+use crate::gather::ContentTimes;
 use crate::git_panels::{GitReader, GitTool};
 use crate::github_panels::{GitHubReader, GitHubTool};
 use crate::notice::{Notice, NoticeSink};
@@ -297,6 +298,11 @@ impl ConversationPanels {
         let open = panels.registry.open_files();
         let looking = tokio::task::spawn_blocking(move || panels.file_changes.look(&open));
         looking.await.unwrap_or_default()
+    }
+
+    /// Goes on with a conversation that has shown these files.
+    pub(crate) fn resume_files(&self, times: &ContentTimes) {
+        self.file_changes.resume(times);
     }
 
     /// Switches to the panels of another conversation.

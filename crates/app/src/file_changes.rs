@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_prompt::Hash;
+use hardpan_prompt::{Hash, Text};
 use hardpan_tools::Scope;
-use hardpan_workspace::WatchPosition;
+use hardpan_workspace::{WatchPosition, read_open_text};
 
-use crate::gather::FolderWatch;
+use crate::gather::{ContentTimes, FolderWatch, PANEL_FILE_LIMIT};
 
 /// The most bytes of a file that are compared: what requests show of one.
 const MAX_BYTES: u64 = 4 << 20;
@@ -25,11 +25,20 @@ struct KnownFiles {
     position: WatchPosition,
     /// By path; none for a file that cannot be read.
     hashes: BTreeMap<Arc<str>, Option<Hash>>,
+    /// What an earlier run of the conversation has shown of files that were not looked at yet.
+    shown: BTreeMap<String, String>,
 }
 
 impl FileChanges {
     pub fn new(scope: Scope, watch: Arc<FolderWatch>) -> Self {
         FileChanges { scope, watch, known: Mutex::default() }
+    }
+
+    /// Goes on with a conversation that has shown these files: what changed since then is a change.
+    pub fn resume(&self, times: &ContentTimes) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.hashes.clear();
+        known.shown = times.shown_files().map(|(path, hash)| (path.to_owned(), hash.to_owned())).collect();
     }
 
     /// The files among `open` that hold something else than when they were last looked at. Relative to
@@ -53,9 +62,18 @@ impl FileChanges {
             if !may_differ && before.is_some() {
                 continue;
             }
-            let opened = self.scope.guard().open(&place);
-            let hash = opened.and_then(|file| file.read_all(MAX_BYTES)).ok().map(|bytes| Hash::of(&bytes));
-            if before.is_some_and(|before| before != hash) {
+            let open = || self.scope.guard().open(&place);
+            let hash = open().and_then(|file| file.read_all(MAX_BYTES)).ok().map(|bytes| Hash::of(&bytes));
+            let has_changed = match (before, known.shown.remove(&**path)) {
+                (Some(before), _) => before != hash,
+                (None, Some(shown)) => {
+                    let text = open().and_then(|file| read_open_text(&file, PANEL_FILE_LIMIT)).ok();
+                    let whole = text.filter(|text| text.truncation.is_none());
+                    whole.is_some_and(|text| Text::new(text.text).hash().to_string() != shown)
+                }
+                (None, None) => false,
+            };
+            if has_changed {
                 changed.push(path.to_string());
             }
             known.hashes.insert(path.clone(), hash);

@@ -26,7 +26,7 @@ use crate::target::{resolve_keep, resolve_lifetime};
 
 pub use content_times::ContentTimes;
 pub use folder::{FolderReader, RepositoryState};
-pub(crate) use folder::{PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, discover_expansions};
+pub(crate) use folder::{PANEL_FILE_LIMIT, PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, discover_expansions};
 pub(crate) use folder_watch::FolderWatch;
 
 /// Why the inputs of a request cannot be gathered. A part of the folder that cannot be read is no

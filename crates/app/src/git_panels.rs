@@ -19,6 +19,22 @@ use crate::command_panels::{
 use crate::gather::FolderWatch;
 use crate::repository_programs::names_programs;
 
+/// Subcommands that tell of commits and branches, and nothing of the work tree.
+const HISTORY_COMMANDS: [&str; 12] = [
+    "branch",
+    "cat-file",
+    "for-each-ref",
+    "log",
+    "ls-tree",
+    "merge-base",
+    "reflog",
+    "rev-list",
+    "shortlog",
+    "show",
+    "show-ref",
+    "tag",
+];
+
 /// Runs git and says whether the repository changed.
 pub struct GitReader {
     /// Runs where it can write nothing.
@@ -53,8 +69,10 @@ impl CommandSource for GitReader {
         self.watch.running()
     }
 
-    fn is_affected_by(changes: &Changes) -> bool {
-        changes.affect_status()
+    fn is_affected_by(line: &str, changes: &Changes) -> bool {
+        let subcommand = line.split_whitespace().nth(1).unwrap_or_default();
+        let needs_work_tree = !HISTORY_COMMANDS.contains(&subcommand);
+        changes.everything || changes.repository || needs_work_tree && changes.affect_status()
     }
 }
 

@@ -60,7 +60,7 @@ impl CommandSource for GitHubReader {
     }
 
     /// A commit or another branch may be another pull request. Files that are edited are not.
-    fn is_affected_by(changes: &Changes) -> bool {
+    fn is_affected_by(_line: &str, changes: &Changes) -> bool {
         changes.everything || changes.repository
     }
 }

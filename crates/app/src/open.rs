@@ -189,6 +189,7 @@ impl ConversationApp {
             git: reader.git_reader(),
         };
         let panels = ConversationPanels::new(&sources, restore_panels(&conversation));
+        panels.resume_files(&pinned.times);
         let free_tools = tool_set.tools.list().into_iter().map(|tool| tool.name).collect();
         let context =
             WorkspaceContext::new(reader, map_tokens, pinned.clone(), panels.registry.clone(), layout);

@@ -13,12 +13,14 @@ use hardpan_context::{
 use hardpan_panels::{ActionError, OpenFiles, PanelRegistry, RefreshContext};
 use hardpan_prompt::{ItemKind, Text, Volatility};
 use hardpan_tools::Scope;
-use hardpan_workspace::display_path;
+use hardpan_workspace::{UnreadableReason, display_path, read_open_image, read_open_text};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{ContentTimes, FolderReader, PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, RepositoryState};
+use crate::gather::{
+    ContentTimes, FolderReader, PANEL_FILE_LIMIT, PREVIEW_WAIT, REQUEST_WAIT, RESUME_WAIT, RepositoryState,
+};
 use crate::mentions::{MentionedFile, PromptSource, resolve_mention};
 use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
@@ -42,6 +44,8 @@ pub struct WorkspaceContext {
     shows_ids: bool,
     /// Whether open images and documents are a part of every request.
     shows_images: bool,
+    /// Whether requests tell when the overview last changed.
+    dates_overview: bool,
 }
 
 /// What a request shows of the repository unasked.
@@ -96,7 +100,8 @@ impl WorkspaceContext {
         panels: Arc<PanelRegistry>,
         layout: LayoutName,
     ) -> Self {
-        let shows_ids = !panels.is_empty() || layout.layout().is_about_panels();
+        let dates_overview = layout.layout().is_about_panels();
+        let shows_ids = !panels.is_empty() || dates_overview;
         WorkspaceContext {
             reader,
             map_tokens,
@@ -107,6 +112,7 @@ impl WorkspaceContext {
             panels,
             shows_ids,
             shows_images: layout.layout().shows_context_images(),
+            dates_overview,
         }
     }
 
@@ -341,7 +347,7 @@ impl ContextSource for WorkspaceContext {
             self.reader.add_named_file(&mut file, path);
         }
         for path in self.panels.open_files() {
-            self.reader.add_known_file(&mut file, Path::new(&*path));
+            self.reader.add_panel_file(&mut file, Path::new(&*path));
         }
         for entry in file.files.iter_mut().filter(|_| self.shows_ids) {
             entry.id = Some(self.panels.assign_id(&format!("file:{}", entry.path)));
@@ -362,9 +368,6 @@ impl ContextSource for WorkspaceContext {
             .flatten();
         let mut times = pinned.times;
         times.apply(&mut file, list_hash, |tree| self.reader.list_changed_ms(tree));
-        if keeps {
-            self.lock_pinned().times = times;
-        }
         let last = self.lock_last_description().clone();
         match last.filter(|last| {
             request.reason == ObserveReason::NextRequest && last.view == request.repository_view
@@ -374,7 +377,14 @@ impl ContextSource for WorkspaceContext {
             }
             None => self.describe_repository(&mut file, request),
         }
-        Ok(file.into_snapshot(SOURCE_NAME)?)
+        let mut snapshot = file.into_snapshot(SOURCE_NAME)?;
+        if self.dates_overview {
+            times.date_overview(&mut snapshot);
+        }
+        if keeps {
+            self.lock_pinned().times = times;
+        }
+        Ok(snapshot)
     }
 }
 
@@ -382,8 +392,14 @@ impl OpenFiles for WorkspaceContext {
     fn open(&self, path: &str, scope: &Scope) -> Result<(String, Arc<str>), ActionError> {
         let place = scope.resolve_for_read(path).map_err(ActionError::failed)?;
         // Read from the descriptor, as every later request does.
-        let opened = scope.guard().open(&place).map_err(|reason| reason.for_path(&place));
-        opened.map_err(ActionError::failed)?;
+        let refused = |reason: UnreadableReason| ActionError::failed(reason.for_path(&place));
+        let opened = scope.guard().open(&place).map_err(refused)?;
+        if let Err(reason) = read_open_text(&opened, PANEL_FILE_LIMIT) {
+            let is_shown_image = self.shows_images && read_open_image(&opened, &place).is_ok();
+            if !is_shown_image {
+                return Err(refused(reason));
+            }
+        }
         let shown = display_path(&scope.root, &place);
         let id = self.panels.open_file(&shown);
         Ok((shown, id))

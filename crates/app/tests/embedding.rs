@@ -474,6 +474,8 @@ async fn times_are_those_of_the_content_also_after_a_resume() {
     app.agent.shutdown().await.unwrap();
 }
 
+#[path = "embedding/panel_files.rs"]
+mod panel_files;
 #[path = "embedding/panels.rs"]
 mod panels;
 

@@ -364,6 +364,65 @@ default: {text: Yes.}";
     assert_eq!(client.close().0, Some(0));
 }
 
+/// Starts a program that ends when there is a file `go`, and rests.
+const CONSOLE_SCRIPT: &str = "
+turns:
+  - when: {contains: Start it}
+    tool_calls:
+      - {name: console, arguments: {action: start, text: 'until [ -e go ]; do sleep 0.05; done; exit 3'}}
+  - when: {has_tool_result: console}
+    text: It runs.
+default: {text: I see that it has ended.}";
+
+#[test]
+fn a_console_that_ends_wakes_an_agent_that_rests() {
+    let sandbox = Sandbox::new();
+    let settings = "panels = [\"console\"]\n[spine]\nauto_continue = true";
+    let _provider = Provider::start(&sandbox, CONSOLE_SCRIPT, settings);
+    let mut client = Client::start(&sandbox, &["--yes"]);
+    let end = client.prompt("Start it");
+    assert_eq!(said(&end).last().map(|(_, text)| text.as_str()), Some("It runs."));
+    sandbox.write("work/go", "");
+    // Nobody asks for anything: the next run begins by itself.
+    let end = client.event("agent_end");
+    assert_eq!(end["stop"], json!({"reason": "done"}));
+    let said = said(&end);
+    assert!(said[0].1.contains("P10 ended with exit code 3"), "{said:?}");
+    assert_eq!(said.last(), Some(&("assistant".to_owned(), "I see that it has ended.".to_owned())));
+    assert_eq!(client.close().0, Some(0));
+}
+
+/// Clock ticks and written bytes of a process so far.
+#[cfg(target_os = "linux")]
+fn costs(process: u32) -> (u64, u64) {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).expect("it runs");
+    let stat = read("stat");
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace().skip(11).take(2);
+    let written = read("io");
+    let written = written.lines().find_map(|line| line.strip_prefix("wchar: ")).expect("a count");
+    (fields.map(|ticks| ticks.parse::<u64>().expect("a number")).sum(), written.parse().expect("a number"))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_agent_that_rests_with_its_panels_open_costs_nothing() {
+    let sandbox = Sandbox::new();
+    (0..200).for_each(|number| drop(sandbox.write(&format!("work/src/f{number}.py"), "def f(): ...\n")));
+    let settings = "layout = \"panels\"\n[spine]\nauto_continue = true";
+    let _provider = Provider::start(&sandbox, CONSOLE_SCRIPT, settings);
+    let mut client = Client::start(&sandbox, &["--yes"]);
+    client.prompt("Start it");
+    // The folder is watched from the second request on; what begins there ends by itself.
+    let process = client.child.id();
+    let is_idle = || {
+        let before = costs(process);
+        std::thread::sleep(Duration::from_secs(3));
+        costs(process) == before
+    };
+    assert!((0..20).any(|_| is_idle()), "it never rests: {:?}", costs(process));
+    assert_eq!(client.close().0, Some(0));
+}
+
 #[test]
 fn messages_are_summarised_deleted_and_restored() {
     let sandbox = Sandbox::new();

@@ -91,6 +91,41 @@ async fn messages_files_todos_and_a_resume_are_told() {
     app.agent.shutdown().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changed_while_nobody_ran_is_told_after_a_restart_and_only_then() {
+    let home = PanelHome::new(OPEN_AND_EDIT, "layout = \"panels\"\n").await;
+    let file = home.home.folder.path().join("work/src/lib.rs");
+    let app = home.open(SessionChoice::New).await;
+    prompt(&app, "Open it").await;
+    let body = |app: &ConversationApp| {
+        let items = app.panels.registry.open_files();
+        assert_eq!(items.iter().map(|path| &**path).collect::<Vec<_>>(), ["src/lib.rs"]);
+    };
+    body(&app);
+    app.agent.shutdown().await.unwrap();
+    drop(app);
+
+    // Restarted with nothing changed: the same bytes again, and nothing is told.
+    std::fs::write(&file, "pub fn library() {}\n").unwrap();
+    let app = home.open(SessionChoice::Latest).await;
+    body(&app);
+    prompt(&app, "Go on").await;
+    assert_eq!(of_kind(&app, "file_changed"), []);
+    app.agent.shutdown().await.unwrap();
+    drop(app);
+
+    std::fs::write(&file, "pub fn changed_meanwhile() {}\n").unwrap();
+    let app = home.open(SessionChoice::Latest).await;
+    let preview = app.preview_request("What is next?").await.unwrap();
+    let text = String::from_utf8(preview.http.body.to_vec()).unwrap();
+    assert!(text.contains("pub fn changed_meanwhile()") && !text.contains("pub fn library()"), "{text}");
+    prompt(&app, "Go on").await;
+    assert_eq!(of_kind(&app, "file_changed"), [("src/lib.rs".to_owned(), true)]);
+    prompt(&app, "Go on").await;
+    assert_eq!(of_kind(&app, "file_changed").len(), 1);
+    app.agent.shutdown().await.unwrap();
+}
+
 const CONSOLES: &str = r#"
 turns:
   - when: {contains: Start them}

@@ -112,6 +112,7 @@ impl SnapshotFile {
             }
             ItemKind::Tree
                 if *item.key == *OVERVIEW_KEY
+                    && item.changed_at_ms == 0
                     && self.overview.is_none()
                     && self.symbols.is_none()
                     && self.files.is_empty() =>
