@@ -266,6 +266,7 @@ impl Face<'_> {
             FaceMessage::Open(kind) => self.open_view(kind)?,
             FaceMessage::Redraw => self.take_terminal_back()?,
             FaceMessage::Input(InputEvent::Resize(_), _) => {
+                self.page.note_resize(now);
                 self.settles_at = now + RESIZE_TIME;
                 self.due = Some(self.settles_at);
             }

@@ -15,9 +15,10 @@ use ratatui::text::Line;
 use super::encode::EncodedRow;
 use crate::text::isolate_rtl;
 
-/// Until a frame is this old, the size that the system reports may be older than the screen: tmux
-/// rewraps at once, and reports up to a quarter of a second later.
-const SETTLED: Duration = Duration::from_millis(300);
+/// A frame that was drawn less than this before a change of size was reported may have been drawn after
+/// the change: tmux rewraps at once, and reports up to a quarter of a second later, or more if the
+/// machine is busy. Its rows were cut then, and not wrapped.
+const SETTLED: Duration = Duration::from_secs(1);
 
 const BEGIN_FRAME: &str = "\x1b[?2026h";
 const END_FRAME: &str = "\x1b[?2026l";
@@ -87,6 +88,8 @@ pub struct PageScreen<W> {
     cursor: CursorPlace,
     size: Option<ScreenSize>,
     drawn_at: Duration,
+    /// When a change of size was first reported since.
+    resized_at: Option<Duration>,
     /// Rows between the live area's first and the cursor, for a guard that has to clean up.
     rows_above_cursor: Arc<AtomicU16>,
 }
@@ -101,6 +104,7 @@ impl<W: Write> PageScreen<W> {
             cursor: CursorPlace::default(),
             size: None,
             drawn_at: Duration::ZERO,
+            resized_at: None,
             rows_above_cursor: Arc::default(),
         }
     }
@@ -151,6 +155,11 @@ impl<W: Write> PageScreen<W> {
         self.write(&out)
     }
 
+    /// The terminal has reported another size: the next frame is drawn for it.
+    pub fn note_resize(&mut self, now: Duration) {
+        self.resized_at.get_or_insert(now);
+    }
+
     /// Prints lines where the cursor is, at the start of a line, without a live area.
     pub fn print(&mut self, lines: &[Line<'static>], size: ScreenSize) -> io::Result<()> {
         let mut out = String::new();
@@ -178,6 +187,7 @@ impl<W: Write> PageScreen<W> {
 
     fn remember(&mut self, live: Vec<EncodedRow>, cursor: CursorPlace, size: ScreenSize, now: Duration) {
         (self.drawn, self.cursor, self.size, self.drawn_at) = (live, cursor, Some(size), now);
+        self.resized_at = None;
         let rows = u16::try_from(cursor.row).unwrap_or(u16::MAX);
         self.rows_above_cursor.store(rows, Ordering::Relaxed);
     }
@@ -186,7 +196,8 @@ impl<W: Write> PageScreen<W> {
     fn go_to_top(&self, size: ScreenSize, now: Duration) -> String {
         let columns = usize::from(size.columns).max(1);
         let was_resized = self.size.is_some_and(|before| before.columns != size.columns);
-        let is_settled = now.saturating_sub(self.drawn_at) >= SETTLED;
+        let reported = self.resized_at.unwrap_or(now);
+        let is_settled = reported.saturating_sub(self.drawn_at) >= SETTLED;
         let rows = if was_resized && self.rewrap == Rewrap::Yes && is_settled {
             let above =
                 self.drawn.iter().take(self.cursor.row).map(|row| row.rows_at(columns)).sum::<usize>();
@@ -211,14 +222,8 @@ impl<W: Write> PageScreen<W> {
             if self.drawn.get(index) == Some(encoded) {
                 continue;
             }
-            if index < self.drawn.len() {
-                push_vertical(&mut out, row, index);
-                out.push('\r');
-            } else {
-                // Below the old live area only a line feed gets us there: it scrolls at the bottom.
-                push_vertical(&mut out, row, index - 1);
-                out.push_str("\r\n");
-            }
+            push_vertical(&mut out, row, index);
+            out.push('\r');
             out.push_str(&encoded.bytes);
             // A full row leaves the cursor on its last column, and erasing from there would take it.
             if encoded.width < columns {
@@ -277,11 +282,12 @@ fn push_up(out: &mut String, rows: usize) {
     }
 }
 
+/// Moves from one live row to another. Downwards by line feeds, which scroll: a terminal that was made
+/// lower has dropped the rows below the cursor, and another way down would stop at its last row. The
+/// way back up would then end above the live area, in what was printed.
 fn push_vertical(out: &mut String, from: usize, to: usize) {
     push_up(out, from.saturating_sub(to));
-    if to > from {
-        let _ = write!(out, "\x1b[{}B", to - from);
-    }
+    out.extend(std::iter::repeat_n('\n', to.saturating_sub(from)));
 }
 
 fn push_column(out: &mut String, column: usize) {
