@@ -10,6 +10,8 @@ use hardpan_test_support::prerequisite;
 
 use super::test_cli::TestCli;
 
+/// Enough to become narrower at every step.
+const COLUMNS: u64 = 340;
 const SHELL_LINES: usize = 40;
 const ANSWER_LINES: usize = 240;
 /// Keys and resizes while it streams.
@@ -29,7 +31,7 @@ impl Tmux {
     fn start(line: &str) -> Option<Self> {
         prerequisite("tmux", "install tmux", Command::new("tmux").arg("-V").output().ok())?;
         let tmux = Tmux { folder: tempfile::tempdir().expect("a folder") };
-        tmux.run(&["new-session", "-d", "-x", "80", "-y", "24", "sh", "-c", line]);
+        tmux.run(&["new-session", "-d", "-x", &COLUMNS.to_string(), "-y", "24", "sh", "-c", line]);
         for (option, value) in [("history-limit", "100000"), ("status", "off"), ("remain-on-exit", "on")] {
             tmux.run(&["set-option", "-g", option, value]);
         }
@@ -143,7 +145,7 @@ fn no_line_is_lost_whatever_is_opened_and_resized_while_it_streams() {
     tmux.press(&["Tell me", "Enter"]);
     tmux.expect("mark0001");
     let mut random = Sequence(18);
-    let mut is_full = false;
+    let (mut is_full, mut columns) = (false, COLUMNS);
     for _ in 0..STEPS {
         match random.below(4) {
             0 => {
@@ -151,20 +153,23 @@ fn no_line_is_lost_whatever_is_opened_and_resized_while_it_streams() {
                 is_full = !is_full;
             }
             1 => tmux.press(&["PPage"]),
+            2 => tmux.run(&["resize-window", "-y", &(12 + random.below(40)).to_string()]).clear(),
+            // Only narrower: tmux joins wrapped rows again when it is widened, and tells the program up
+            // to a quarter of a second later. Too late for whoever draws in between.
             _ => {
-                let (columns, rows) = (30 + random.below(120), 12 + random.below(40));
-                tmux.run(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+                columns -= random.below(8);
+                tmux.run(&["resize-window", "-x", &columns.to_string()]);
             }
         }
         // Not a wait for something: moments to come between.
         std::thread::sleep(Duration::from_millis(20 + random.below(200)));
     }
-    tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
     if is_full {
         // From the conversation to the line, if keys go there; then back to the page.
         tmux.press(&["C-t"]);
     }
     tmux.expect("done ");
+    tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
     tmux.press(&["C-d"]);
     tmux.expect("over");
     let history = tmux.history();
