@@ -10,8 +10,7 @@ use hardpan_test_support::prerequisite;
 
 use super::test_cli::TestCli;
 
-/// Enough to become narrower at every step.
-const COLUMNS: u64 = 340;
+const COLUMNS: u64 = 160;
 const SHELL_LINES: usize = 40;
 const ANSWER_LINES: usize = 240;
 /// Keys and resizes while it streams.
@@ -153,11 +152,11 @@ fn no_line_is_lost_whatever_is_opened_and_resized_while_it_streams() {
                 is_full = !is_full;
             }
             1 => tmux.press(&["PPage"]),
-            2 => tmux.run(&["resize-window", "-y", &(12 + random.below(40)).to_string()]).clear(),
+            2 => drop(tmux.run(&["resize-window", "-y", &(12 + random.below(40)).to_string()])),
             // Only narrower: tmux joins wrapped rows again when it is widened, and tells the program up
             // to a quarter of a second later. Too late for whoever draws in between.
             _ => {
-                columns -= random.below(8);
+                columns = (columns - random.below(16)).max(40);
                 tmux.run(&["resize-window", "-x", &columns.to_string()]);
             }
         }
