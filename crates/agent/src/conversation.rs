@@ -69,6 +69,8 @@ pub struct Conversation {
     pub(crate) stale_reasoning: Arc<BTreeSet<MessageId>>,
     /// What the next request freezes, if the user asked for it.
     pub(crate) freeze: Option<DetachLimits>,
+    /// Whether the next request folds, because the user asked for it.
+    pub(crate) is_fold_requested: bool,
     /// Number of cache pings since the last turn.
     pub pings: u32,
     /// Lines of the session file that could not be read, or not as they are.
@@ -153,6 +155,7 @@ impl Conversation {
             stale_reasoning: Arc::default(),
             pauses: Vec::new(),
             freeze: None,
+            is_fold_requested: false,
             pings: 0,
             problems: Vec::new(),
             billing: SessionLedger::default(),
@@ -365,6 +368,7 @@ impl Conversation {
             self.knowledge.record_kept_item(path, hash);
         }
         self.freeze = None;
+        self.is_fold_requested = false;
         if let Some(memory) = self.memory.commit(layout_state.clone()) {
             drop(self.append_record(Record::Memory { memory }, now));
         }

@@ -89,6 +89,21 @@ impl Agent {
         Ok(())
     }
 
+    /// Selects the layout from the next request on, and stores the choice in the session.
+    pub async fn select_layout(&self, layout: LayoutName) -> Result<(), AgentError> {
+        let record = Record::Custom { custom_type: LAYOUT_RECORD.into(), data: layout.as_str().into() };
+        let saved = lock(&self.inner.conversation).append_record(record, self.now());
+        saved.await?;
+        lock(&self.inner.selection).layout = layout;
+        Ok(())
+    }
+
+    /// Has the next request fold, where the layout folds: garbage is dropped, and what follows it is
+    /// written again.
+    pub fn request_fold(&self) {
+        lock(&self.inner.conversation).is_fold_requested = true;
+    }
+
     /// Sets how much the model thinks from the next request on, and stores it in the session.
     pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), AgentError> {
         let saved = lock(&self.inner.conversation).set_thinking(thinking, self.now());

@@ -109,7 +109,9 @@ impl Agent {
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
         snapshot.items.extend(page_items(&conversation.custom));
-        snapshot.fold = snapshot.fold.or(Self::lost_cache(&conversation, selection, snapshot.now));
+        let requested = conversation.is_fold_requested.then_some(FoldReason::Requested);
+        let lost = Self::lost_cache(&conversation, selection, snapshot.now);
+        snapshot.fold = snapshot.fold.or(lost).or(requested);
         snapshot.cache_lifetime = self.cache_lifetime();
         let pauses = conversation.pauses.iter().copied().chain(conversation.pause_until(snapshot.now));
         snapshot.pauses = PauseCounts::new(pauses, &selection.target.profile.cache);

@@ -1,15 +1,16 @@
 //! What a user can do to a conversation besides talking: switch to another one, change the model,
 //! undo changes, ask what something would cost. Faces make commands and requests of these.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use hardpan_agent::{AgentError, CustomMessage, SessionSwitchKind};
-use hardpan_context::{AssembleError, Target, fill_template};
+use hardpan_context::{AssembleError, LayoutName, Target, fill_template};
 use hardpan_economy::{CostForecast, PlannedAction};
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{MessagePart, Text, TokenCounter};
-use hardpan_session::{Session, SessionError, SessionSummary};
+use hardpan_session::{Entry, LogError, Record, Session, SessionError, SessionLog, SessionSummary};
 use hardpan_tools::{JournalError, UndoOutcome, UndoneFile};
 use hardpan_workspace as workspace;
 
@@ -20,6 +21,7 @@ use crate::open::{OpenError, resume_conversation, send_session_problems};
 use crate::options::TargetOptions;
 use crate::session_folder::{begin_conversation, fork_conversation};
 use crate::target::{TargetError, apply_learned_factor, resolve_target};
+use crate::tool_set::SessionArtifacts;
 
 /// Why an action has no effect. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,22 @@ pub enum ActionError {
     /// The agent refused.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// Panels belong to a conversation from its start.
+    #[error(
+        "the layout panels begins with a conversation: leave, then hardpan --layout {layout} --resume {session}"
+    )]
+    PanelLayout {
+        /// The layout that was asked for.
+        layout: LayoutName,
+        /// Id of this conversation.
+        session: Arc<str>,
+    },
+    /// A session file cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The files beside a deleted session are still there.
+    #[error("the conversation is deleted, but not all files of its tools")]
+    Artifacts(#[source] std::io::Error),
     /// Changes were not recorded.
     #[error("cannot undo: the journal of changes is not available")]
     NoJournal,
@@ -55,6 +73,24 @@ pub enum ActionError {
     /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+/// The session entry that stores which turn of the journal the changes of a run belong to.
+pub const TURN_ENTRY: &str = "hardpan.journal_turn";
+
+/// The journal's turns of the runs after an entry on the way to the newest one, the last first.
+fn turns_after(session: &Session, entry: &str) -> Vec<u64> {
+    let path = session.path_to(None).unwrap_or_default();
+    let after = path.iter().position(|known| &*known.id == entry).map_or(path.len(), |at| at + 1);
+    let turn = |entry: &&Entry| match &entry.record {
+        Record::Custom { custom_type, data } if &**custom_type == TURN_ENTRY => data.as_u64(),
+        _ => None,
+    };
+    // What is stored right behind the entry belongs to its own run.
+    let is_message = |entry: &&Entry| matches!(entry.record, Record::Message(_));
+    let later = path[after..].iter().skip_while(|entry| !is_message(entry));
+    let turns: BTreeSet<u64> = later.filter_map(turn).collect();
+    turns.into_iter().rev().collect()
 }
 
 /// What a resumed conversation last used.
@@ -160,6 +196,63 @@ impl ConversationApp {
         target.check_thinking(thinking)?;
         self.target_notices.send(&self.settings, &target, thinking, &*self.notices);
         Ok(self.agent.select_thinking(thinking).await?)
+    }
+
+    /// Uses another layout from the next request on, which sends everything in another order.
+    pub async fn select_layout(&self, layout: LayoutName) -> Result<(), ActionError> {
+        let is_about_panels = |layout: LayoutName| layout.layout().is_about_panels();
+        if is_about_panels(layout) != is_about_panels(self.agent.layout()) {
+            return Err(ActionError::PanelLayout { layout, session: self.agent.session().0 });
+        }
+        Ok(self.agent.select_layout(layout).await?)
+    }
+
+    /// What the runs after an entry of this branch did to files is undone, the last run first. Call it
+    /// while the agent is idle, before going back to the entry.
+    pub fn undo_after(&self, session: &Session, entry: &str) -> Result<Vec<UndoneFile>, ActionError> {
+        let journal = self.tool_set.journal.as_ref().ok_or(ActionError::NoJournal)?;
+        let mut undone = Vec::new();
+        for turn in turns_after(session, entry) {
+            match journal.undo(turn) {
+                Ok(files) => undone.extend(files),
+                Err(JournalError::NothingToUndo { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.tell_undone(&undone);
+        Ok(undone)
+    }
+
+    /// The files that [`ConversationApp::undo_after`] would change, as the person names them.
+    pub fn files_after(&self, session: &Session, entry: &str) -> Vec<String> {
+        let Some(journal) = &self.tool_set.journal else { return Vec::new() };
+        let files = turns_after(session, entry).into_iter().flat_map(|turn| journal.changed_files(turn));
+        let names: BTreeSet<String> =
+            files.map(|path| workspace::display_path(&self.scope.root, &path)).collect();
+        names.into_iter().collect()
+    }
+
+    /// The files that a turn of the journal changed, as the person names them.
+    pub fn turn_files(&self, turn: u64) -> Vec<String> {
+        let files = self.tool_set.journal.iter().flat_map(|journal| journal.changed_files(turn));
+        files.map(|path| workspace::display_path(&self.scope.root, &path)).collect()
+    }
+
+    /// Names another conversation than this one.
+    pub fn rename_other(&self, summary: &SessionSummary, name: &str) -> Result<(), ActionError> {
+        let (log, session) = SessionLog::open(&summary.path)?;
+        let leaf = session.leaf().map(|entry| entry.id.clone());
+        let id = format!("name-{}", session.entries.len());
+        let record = Record::Name { name: name.into() };
+        log.append(Entry::new(id, leaf.as_deref(), Some(self.agent.now()), record)).wait()?;
+        Ok(())
+    }
+
+    /// Deletes another conversation than this one, with the journal and the outputs of its commands.
+    pub fn delete_other(&self, summary: &SessionSummary) -> Result<(), ActionError> {
+        self.store.delete(summary)?;
+        let artifacts = SessionArtifacts::for_session(&summary.id, &self.settings.user_folders, None);
+        artifacts.remove().map_err(ActionError::Artifacts)
     }
 
     /// Undoes what the last run did to files, and tells the model so with the next prompt. Call it

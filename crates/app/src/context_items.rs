@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use hardpan_agent::AgentError;
+use hardpan_agent::{AgentError, MessageRange};
 use hardpan_panels::{ActionError as PanelError, OpenFiles};
+use hardpan_prompt::{AgentMessage, MessageState};
 
 use crate::conversation_app::ConversationApp;
 use crate::mentions::{MentionError, MentionedFile, PromptSource, resolve_mention};
@@ -84,6 +85,30 @@ pub enum ContextItemError {
     /// The session cannot be written.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// It is neither a file nor a message.
+    #[error("{0} is neither a file nor a message: only those can be pinned or left out")]
+    NotAnItem(String),
+}
+
+/// Something in the context that a user can leave out or bring back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextKey<'a> {
+    /// A file, by its path from the root.
+    File(&'a str),
+    /// A message, by its id.
+    Message(&'a str),
+}
+
+impl<'a> ContextKey<'a> {
+    /// Reads `file:PATH`, `message:ID`, or a path.
+    pub fn parse(key: &'a str) -> Result<Self, ContextItemError> {
+        match key.split_once(':') {
+            Some(("file", path)) => Ok(ContextKey::File(path)),
+            Some(("message", id)) => Ok(ContextKey::Message(id)),
+            None if !key.is_empty() => Ok(ContextKey::File(key)),
+            _ => Err(ContextItemError::NotAnItem(key.to_owned())),
+        }
+    }
 }
 
 impl ConversationApp {
@@ -151,6 +176,74 @@ impl ConversationApp {
             Err(PanelError::NotFound { .. }) => closed(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Keeps a file in every request, whatever the model does with it.
+    pub fn pin_item(&self, key: &str) -> Result<(), ContextItemError> {
+        match ContextKey::parse(key)? {
+            ContextKey::File(path) => {
+                self.context.include(path);
+                let place = self.scope.root.join(path);
+                self.open_item(&place.to_string_lossy()).map(drop)
+            }
+            ContextKey::Message(_) => Err(ContextItemError::NotAnItem(key.to_owned())),
+        }
+    }
+
+    /// Lets a pinned file go: it is shown only as long as the model needs it.
+    pub fn unpin_item(&self, key: &str) -> Result<(), ContextItemError> {
+        let ContextKey::File(path) = ContextKey::parse(key)? else {
+            return Err(ContextItemError::NotAnItem(key.to_owned()));
+        };
+        let is_closed = self.context.close(&self.scope.root.join(path))
+            | self.context.close(Path::new(path))
+            | OpenFiles::close(&*self.context, path, &self.scope);
+        if is_closed { Ok(()) } else { Err(ContextItemError::NotOpen(key.to_owned())) }
+    }
+
+    /// Whether a file is pinned, by its path from the root.
+    pub fn is_pinned(&self, path: &str) -> bool {
+        let place = self.scope.root.join(path);
+        self.context.pinned_context().files.iter().any(|file| *file == place || file == Path::new(path))
+    }
+
+    /// Leaves a file or a message out of requests. A file's body goes with the next fold, a message at
+    /// once.
+    pub async fn exclude_item(&self, key: &str) -> Result<(), ContextItemError> {
+        match ContextKey::parse(key)? {
+            ContextKey::File(path) => {
+                // What is not pinned need not be let go.
+                let _ = self.unpin_item(key);
+                self.context.exclude(path);
+            }
+            ContextKey::Message(id) => {
+                self.agent.delete_messages(MessageRange { first: id, last: None }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends again what was left out.
+    pub async fn include_item(&self, key: &str) -> Result<(), ContextItemError> {
+        match ContextKey::parse(key)? {
+            ContextKey::File(path) => match self.context.include(path) {
+                true => Ok(()),
+                false => Err(ContextItemError::NotOpen(key.to_owned())),
+            },
+            ContextKey::Message(id) => {
+                self.agent.restore_messages(MessageRange { first: id, last: None }).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// The keys of everything that the user has left out.
+    pub fn excluded_items(&self) -> Vec<String> {
+        let files = self.context.pinned_context().excluded;
+        let is_deleted = |message: &&AgentMessage| message.state == MessageState::Deleted;
+        let messages = self.agent.messages();
+        let messages = messages.iter().filter(is_deleted).map(|message| format!("message:{}", message.id));
+        files.iter().map(|path| format!("file:{path}")).chain(messages).collect()
     }
 
     /// The path of a file that a name stands for: an id or the path itself.

@@ -15,6 +15,7 @@ use crate::actions::ActionError;
 use crate::agents::{find_agent, switch_tools};
 use crate::approval::{ApprovalMode, UserPrompter};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
+use crate::deferred::DeferredCommands;
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
 use crate::notice::NoticeSink;
@@ -49,6 +50,8 @@ pub struct ConversationApp {
     pub store: SessionStore,
     /// The tools, and their journal for undoing changes.
     pub tool_set: ToolSet,
+    /// Commands that wait until they cost nothing.
+    pub deferred: DeferredCommands,
     pub(crate) connection: Arc<ProviderConnection>,
     pub(crate) notices: Arc<dyn NoticeSink>,
     pub(crate) target_notices: TargetNotices,
@@ -95,6 +98,11 @@ impl ConversationApp {
     /// Images that go with the next prompt.
     pub(crate) fn waiting_images(&self) -> Vec<Image> {
         self.images.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells the person something.
+    pub fn notice(&self, notice: Notice) {
+        self.notices.notice(notice);
     }
 
     /// Opens the files that a prompt mentions with `@`, and returns the images that go with it. A

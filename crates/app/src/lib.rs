@@ -36,7 +36,7 @@
 //!
 //! `examples/embed.rs` shows a whole program, with events and notices.
 
-mod actions; // switch conversations, change the model, undo, ask for prices
+pub mod actions; // switch conversations, change the model, undo, ask for prices
 pub mod agents; // which agent a conversation has
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
 pub mod attachment_price; // AttachmentPrice: what goes with a prompt, priced before it is sent
@@ -48,6 +48,7 @@ pub mod commit; // commit messages for staged changes
 pub mod context_items; // what a user opens and closes by name
 mod conversation_app; // ConversationApp: what a face works with
 mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
+mod deferred; // DeferredCommands: what waits until it costs nothing
 mod error_text; // error_text: an error with its causes, in one line
 mod file_changes; // FileChanges: which open files somebody else changed
 mod folder_facts; // FolderFacts: what a person may want to know about a folder at the start
@@ -81,6 +82,7 @@ pub mod workspace_context; // WorkspaceContext: what the folder contributes to e
 pub use actions::{ActionError, ResumedConversation};
 pub use conversation_app::{Attachments, ConversationApp, is_command};
 pub use conversation_panels::ConversationPanels;
+pub use deferred::DeferredCommands;
 pub use error_text::error_text;
 pub use folder_facts::{FolderFacts, NotableName};
 pub use notice::{DiscardNotices, IndexProgress, Notice, NoticeSink};

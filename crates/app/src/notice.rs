@@ -56,6 +56,11 @@ pub enum IndexProgress {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice {
+    /// A command that waited until it cost nothing has run.
+    Deferred {
+        /// The command and what it said.
+        text: String,
+    },
     /// The folder has settings of its own, which the user has not trusted.
     ProjectNotTrusted,
     /// The folder's own settings are no longer those that the user trusted.
@@ -243,6 +248,7 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Notice::Deferred { text } => f.write_str(text),
             Notice::ProjectNotTrusted => f.write_str(
                 "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
             ),

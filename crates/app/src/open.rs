@@ -278,6 +278,7 @@ impl ConversationApp {
             scope,
             store,
             tool_set,
+            deferred: Default::default(),
             connection,
             notices: notices.clone(),
             target_notices,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_agent::Agent;
-use hardpan_agent::events::AgentStart;
+use hardpan_agent::events::{AgentEnd, AgentStart};
 use hardpan_sandbox::{Programs, SandboxLauncher};
 use hardpan_tools::{
     Confinement, Journal, ShellOptions, Symbols, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
@@ -13,6 +13,7 @@ use hardpan_tools::{
 };
 use hardpan_workspace::LiveIndex;
 
+use crate::actions::TURN_ENTRY;
 use crate::approval::CommandRules;
 use crate::command_sandbox::{CommandSandbox, without_restrictions};
 use crate::notice::{Notice, NoticeSink};
@@ -152,6 +153,19 @@ impl ToolSet {
                 journal
                     .iter()
                     .for_each(|journal| journal.begin_turn(journal.last_undoable_turn().unwrap_or(0) + 1));
+                Ok(())
+            }
+        });
+        let journal = self.journal.clone();
+        agent.events().subscribe::<AgentEnd, _>("hardpan", move |_, agent| {
+            let turn = journal.as_ref().map(|journal| journal.turn());
+            let has_changes =
+                journal.iter().zip(turn).any(|(journal, turn)| !journal.changed_files(turn).is_empty());
+            async move {
+                if let Some(turn) = turn.filter(|_| has_changes) {
+                    // A session that cannot be written reports it with the next message.
+                    let _ = agent.store_extension_state(TURN_ENTRY, turn.into()).await;
+                }
                 Ok(())
             }
         });

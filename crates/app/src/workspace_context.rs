@@ -1,6 +1,7 @@
 //! [`WorkspaceContext`]: what the folder contributes to each request: its instructions, its file
 //! list, its symbol map, and the files that the user opened.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -75,6 +76,9 @@ pub struct PinnedContext {
     /// Ids of the documents that the user attached, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<Arc<str>>,
+    /// Files that the model has seen and that requests leave out, because the user excluded them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub excluded: BTreeSet<String>,
     /// Name of the agent, if it is not the default one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -136,6 +140,16 @@ impl WorkspaceContext {
         let before = pinned.files.len();
         pinned.files.retain(|open| open != path);
         pinned.files.len() < before
+    }
+
+    /// Leaves a file out that the model has seen, by its path from the root. False if it was left out.
+    pub fn exclude(&self, path: &str) -> bool {
+        self.lock_pinned().excluded.insert(path.to_owned())
+    }
+
+    /// Shows an excluded file again. False if it was not excluded.
+    pub fn include(&self, path: &str) -> bool {
+        self.lock_pinned().excluded.remove(path)
     }
 
     /// Whether the layout shows open images with every request. In others they go with a prompt.
@@ -352,7 +366,8 @@ impl ContextSource for WorkspaceContext {
         for entry in file.files.iter_mut().filter(|_| self.shows_ids) {
             entry.id = Some(self.panels.assign_id(&format!("file:{}", entry.path)));
         }
-        for (path, changed) in &request.known_files {
+        let is_shown = |(path, _): &&(String, bool)| !pinned.excluded.contains(path);
+        for (path, changed) in request.known_files.iter().filter(is_shown) {
             let before = file.files.len();
             self.reader.add_known_file(&mut file, Path::new(path));
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };

@@ -479,6 +479,8 @@ mod panel_files;
 #[path = "embedding/panels.rs"]
 mod panels;
 
+#[path = "embedding/context_acts.rs"]
+mod context_acts;
 #[path = "embedding/context_items.rs"]
 mod context_items;
 #[path = "embedding/prompt_settings.rs"]

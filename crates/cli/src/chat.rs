@@ -1,6 +1,7 @@
 //! A conversation with the agent: one prompt and its answer, JSON events, or an interactive
 //! session. [`hardpan_app::ConversationApp`] holds what all of them share.
 
+pub mod act_price; // what a slash command costs, before it is run
 mod command_error; // SlashCommandError: why a slash command failed
 pub mod commands; // the slash commands
 pub mod display; // EventPrinter: shows the agent's events as text

@@ -4,21 +4,26 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hardpan_agent::{Agent, CacheWarmth, Spending, UsageReport};
+use hardpan_app::ConversationApp;
 use hardpan_context::{Breakdown, BreakdownBlock, BreakdownContent, FoldOutlook, LayoutName, Target};
 use hardpan_economy::verdict::Blame;
 use hardpan_economy::{Ledger, Rates, Verdict};
-use hardpan_prompt::{ItemCopy, ItemKind, Source, TokenUsage};
+use hardpan_prompt::{AgentMessage, ItemCopy, ItemKind, MessageBody, MessagePart, Source, TokenUsage};
 use hardpan_terminal::blocks::{
     CacheExpiry, CacheMark, CacheState, ContextColumns, ContextFacts, ContextRow, ContextView, Cost, Garbage,
     LastRequest, LastUse, LastVerdict, Layer, LayerAge, LayerPart, NextFold, SessionTotals,
 };
 use hardpan_terminal::theme::{Palette, Theme};
+use hardpan_terminal::views::{ContextData, ContextItem};
 
 use crate::hud::blocks::{Region, regions};
+
+/// How much of a message is shown.
+const GIST_CHARS: usize = 200;
 
 /// What the view is made of.
 pub struct ContextSources<'a> {
@@ -53,6 +58,76 @@ pub fn conversation_view(agent: &Agent, breakdown: &Breakdown) -> ContextView {
         ledger: &agent.ledger(),
         notes: figures.iter().map(note).collect(),
     })
+}
+
+/// The view of a conversation with the items of its layers, for the face in which they can be chosen.
+pub fn context_data(app: &ConversationApp, breakdown: &Breakdown) -> ContextData {
+    let agent = &app.agent;
+    let mut view = conversation_view(agent, breakdown);
+    let gists: BTreeMap<String, String> =
+        agent.messages().iter().map(|message| (message.id.to_string(), gist(message))).collect();
+    let mut items = layer_items(breakdown, &agent.target(), &agent.token_usage());
+    for item in items.iter_mut().flatten() {
+        if let Some(path) = item.key.strip_prefix("file:") {
+            item.is_pinned = app.is_pinned(path);
+            item.layer.name = path.rsplit('/').next().unwrap_or(path).to_owned();
+            item.layer.holds = if item.is_pinned { format!("pinned · {path}") } else { path.to_owned() };
+        }
+        if let Some(gist) = item.key.strip_prefix("message:").and_then(|id| gists.get(id)) {
+            item.layer.holds.clone_from(gist);
+        }
+    }
+    let excluded = app.excluded_items();
+    if !excluded.is_empty() {
+        view.rows.push(ContextRow::Layer(Layer {
+            holds: "what you have left out".to_owned(),
+            ..empty_layer("left out")
+        }));
+        items.push(excluded.iter().map(|key| excluded_item(key, &gists)).collect());
+    }
+    ContextData { view, items }
+}
+
+fn excluded_item(key: &str, gists: &BTreeMap<String, String>) -> ContextItem {
+    let name = key.strip_prefix("file:").or(key.strip_prefix("message:")).unwrap_or(key);
+    let holds = gists.get(name).cloned().unwrap_or_default();
+    let layer = Layer { depth: 1, holds, ..empty_layer(name) };
+    ContextItem { key: key.to_owned(), layer, is_pinned: false, is_excluded: true }
+}
+
+fn empty_layer(name: &str) -> Layer {
+    Layer {
+        name: name.to_owned(),
+        part: None,
+        turns: None,
+        depth: 0,
+        parts: Vec::new(),
+        age: LayerAge::None,
+        last: LastUse::Text(String::new()),
+        next: 0.0,
+        amount: 0.0,
+        holds: String::new(),
+        has_breakpoint: false,
+    }
+}
+
+/// Who wrote a message, and how it begins.
+fn gist(message: &AgentMessage) -> String {
+    let (who, parts) = match &*message.body {
+        MessageBody::User { content } => ("you", content),
+        MessageBody::Assistant { content, .. } => ("model", content),
+        MessageBody::ToolResult { tool_name, content, .. } => {
+            (tool_name.as_deref().unwrap_or("tool"), content)
+        }
+        _ => return String::new(),
+    };
+    let text = parts.iter().find_map(|part| match part {
+        MessagePart::Text { text } => Some(text.as_str().trim()),
+        MessagePart::ToolCall(call) => Some(&*call.name),
+        _ => None,
+    });
+    let first = text.unwrap_or_default().lines().next().unwrap_or_default();
+    format!("{who}: {}", first.chars().take(GIST_CHARS).collect::<String>())
 }
 
 /// The view of a conversation as text, for faces that print lines.
@@ -304,6 +379,58 @@ fn percent(part: usize, whole: usize) -> u8 {
     u8::try_from(part * 100 / whole.max(1)).unwrap_or(100)
 }
 
+/// The items of each layer of [`context_view`], in the order of its layers.
+fn layer_items(breakdown: &Breakdown, target: &Target, usage: &UsageReport) -> Vec<Vec<ContextItem>> {
+    let rates = Rates::for_model(&target.model, &target.profile, breakdown.total_tokens as u64);
+    let split = split_at(breakdown, &marks(breakdown));
+    let frontier = breakdown.breakpoints.last().map_or(0, |last| last.tokens);
+    let prices = LayerPrices { rates: &rates, frontier };
+    let mut layers = Vec::new();
+    let mut end = 0;
+    for region in regions(&split, usage.last_request) {
+        let items = region_items(&region, end, &prices);
+        end += region.block.tokens;
+        match region.block.name {
+            "panels" => layers.extend(items.into_iter().map(|item| vec![item])),
+            _ => layers.push(items),
+        }
+    }
+    layers
+}
+
+/// What a region holds, item by item; neighbours with the same key are one.
+fn region_items(region: &Region<'_>, start: usize, prices: &LayerPrices<'_>) -> Vec<ContextItem> {
+    let is_panels = region.block.name == "panels";
+    let mut items: Vec<ContextItem> = Vec::new();
+    let (mut at, mut unread) = (start, region.read.unwrap_or(0));
+    for content in &region.block.contents {
+        let read = unread.min(content.tokens);
+        unread -= read;
+        let garbage = if is_garbage(&content) { content.tokens } else { 0 };
+        let parts = prices.parts(at, content.tokens, read, garbage);
+        let (next, amount) = prices.of(at, content.tokens);
+        at += content.tokens;
+        let key = content.key();
+        if let Some(last) = items.last_mut().filter(|last| last.key == key && !is_panels) {
+            last.layer.parts.extend(parts);
+            (last.layer.next, last.layer.amount) = (last.layer.next + next, last.layer.amount + amount);
+            continue;
+        }
+        let layer = Layer {
+            depth: 1,
+            age: content.unchanged_responses.map_or(LayerAge::None, LayerAge::Requests),
+            last: last_use(region.read.map(|_| percent(read, content.tokens)), &parts),
+            parts,
+            next,
+            amount,
+            holds: content.kind.name().to_owned(),
+            ..empty_layer(key.strip_prefix("message:").unwrap_or(&key))
+        };
+        items.push(ContextItem { key, layer, is_pinned: false, is_excluded: false });
+    }
+    items
+}
+
 /// The name of a region as the product explains it.
 fn layer_name(region: &'static str) -> &'static str {
     match region {
@@ -381,7 +508,7 @@ fn cost(spending: &Spending) -> Cost {
 }
 
 /// In how many requests the rent for the garbage reaches the price of the fold; `None` if there is none.
-fn requests_until(fold: FoldOutlook, rates: &Rates) -> Option<usize> {
+pub fn requests_until(fold: FoldOutlook, rates: &Rates) -> Option<usize> {
     let rent = fold.garbage_tokens as f64 * rates.ratios().0;
     let left = (fold.price - fold.rent).max(0.0);
     (rent > 0.0).then(|| (left / rent).ceil().max(1.0) as usize)

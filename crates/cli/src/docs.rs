@@ -31,6 +31,7 @@ const DOCUMENTS: &[Document] = documents![
     "panels" at "docs/panels.md",
     "conformance" at "docs/conformance.md",
     "keys" at "docs/keys.md",
+    "views" at "docs/views.md",
     "map" at "docs/map.md",
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",

@@ -12,6 +12,7 @@ mod modes; // what the modes mean for the agent
 mod page_prompter; // PagePrompter: asks in the face, as its mode says
 mod session; // Session: does with the agent what the person asks for
 mod status; // the status line and the end of a run, in figures
+mod view_sources; // ViewSources: what the views are made of
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -59,7 +60,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
     let (clock, rewrap) = (program_clock(), Rewrap::detect(|name| std::env::var(name).ok()));
-    let mut host = PageHost::new(app.clone(), effects_sender);
+    let mut host = PageHost::new(app.clone(), sender.clone(), effects_sender);
     notices.start();
     if app.settings.config.screen == Some(ScreenKind::Full) {
         let _ = sender.send(FaceMessage::Open(ViewKind::Full));

@@ -203,3 +203,58 @@ fn the_page_gives_the_terminal_back_whatever_ends_it() {
         }
     }
 }
+
+#[test]
+fn a_model_is_chosen_with_its_price_before_and_the_session_has_it() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.press("Hello\r");
+    terminal.expect("done");
+    terminal.press("/model\r");
+    terminal.expect("effort");
+    terminal.press("opus-5");
+    terminal.expect("opus-5");
+    terminal.press("\r");
+    terminal.expect("Switch to anthropic/claude-opus-5");
+    terminal.expect("leave it");
+    terminal.press("n");
+    terminal.expect("Switched to anthropic/claude-opus-5");
+    terminal.press("\u{4}");
+    terminal.expect("to continue this conversation");
+    let store = hardpan_session::SessionStore::new(cli.data().join("sessions"));
+    let model = store.list(None)[0].model.clone().expect("a model");
+    assert!(model.starts_with("claude-opus-5"), "{model}");
+}
+
+#[test]
+fn the_tree_takes_the_files_back_and_the_diff_of_an_edit_is_shown_before() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.press("Hello\r");
+    terminal.expect("done");
+    terminal.press("Edit it\r");
+    terminal.expect("no, and say why");
+    terminal.press("d");
+    terminal.expect("next change");
+    terminal.press("q");
+    terminal.expect("Change this file?");
+    terminal.press("y");
+    terminal.expect("done");
+    assert_eq!(cli.read("a.txt"), "two\n");
+    terminal.press("\u{18}d");
+    terminal.expect("next change");
+    terminal.press("q");
+    terminal.expect("ask");
+    terminal.press("\u{18}t");
+    terminal.expect("keep the files");
+    terminal.press("k");
+    terminal.expect("a.txt goes back");
+    terminal.press("\r");
+    terminal.expect("restored");
+    assert_eq!(cli.read("a.txt"), "one\n");
+    terminal.press("\u{4}");
+    terminal.expect("to continue this conversation");
+    assert_eq!(user_messages(&cli), ["Hello"]);
+}

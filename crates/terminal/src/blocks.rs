@@ -12,7 +12,7 @@ mod core_sample;
 mod diff;
 pub mod format;
 #[cfg(test)]
-mod golden;
+pub(crate) mod golden;
 pub mod highlight;
 mod markdown;
 mod parts;
@@ -23,6 +23,7 @@ mod tests;
 mod tool_call;
 mod view;
 
+pub(crate) use self::context_view::key_line;
 #[cfg(test)]
 pub(crate) use self::context_view::sample_context;
 pub use self::context_view::{

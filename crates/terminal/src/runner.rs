@@ -284,9 +284,17 @@ impl Face<'_> {
                 }
             }
             FaceMessage::ViewData(kind, data) => {
-                if let Some(view) = self.views.iter_mut().find(|view| view.kind() == kind) {
-                    view.take_data(data);
-                    self.due = Some(now);
+                self.due = Some(now);
+                let Some(index) = self.views.iter().position(|view| view.kind() == kind) else {
+                    return Ok(());
+                };
+                if !self.views[index].is_waiting() {
+                    self.views[index].take_data(data);
+                } else if let Some(view) = open_view(kind, data) {
+                    self.views[index] = view;
+                } else {
+                    self.views.remove(index);
+                    self.leave_empty_stack()?;
                 }
             }
             FaceMessage::Event(event) => {
@@ -390,7 +398,13 @@ impl Face<'_> {
             self.leave_empty_stack()?;
         }
         match outcome {
-            ViewOutcome::Effect(effect) | ViewOutcome::CloseWith(effect) => self.perform(vec![effect]),
+            ViewOutcome::Effect(effect) | ViewOutcome::CloseWith(effect) => {
+                if let Effect::Send(submission) = &effect {
+                    // A command stands on the page as if it had been typed.
+                    self.model.print_prompt(submission);
+                }
+                self.perform(vec![effect])
+            }
             ViewOutcome::Stay | ViewOutcome::Close | ViewOutcome::Pass => Ok(()),
         }
     }
@@ -414,7 +428,7 @@ impl Face<'_> {
 
     /// The conversation has gone on: what views show of it may be old.
     fn refresh_views(&mut self) {
-        for view in &mut self.views {
+        for view in self.views.iter_mut().filter(|view| view.kind().follows_conversation()) {
             match self.host.view_data(&view.kind(), &self.model) {
                 ViewData::Nothing | ViewData::Loading => {}
                 data => view.take_data(data),

@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// Prints what the person sent, as the beginning of a block.
-    fn print_prompt(&mut self, submission: &Submission) {
+    pub(crate) fn print_prompt(&mut self, submission: &Submission) {
         self.say(BlockKind::Text, BlockSource::Prompt(submission.shown.clone()));
     }
 

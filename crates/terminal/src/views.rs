@@ -4,7 +4,16 @@
 //! size, and is told when new data arrives. The loop holds a stack of them; [`open_view`] is the one
 //! place that knows which view shows what.
 
+mod chooser; // PickerView: a list that is narrowed by typing
+mod context; // the context, with what can be done to it
+mod diff; // changed files
+mod models; // models, efforts, and other names to choose from
 mod pager; // Pager: lines to scroll and search
+mod price; // what an act costs, before it is done
+mod sessions; // sessions to go on with
+#[cfg(test)]
+mod tests;
+mod tree; // the tree of a session
 mod view_data; // ViewKind, ViewData: what is shown, and what it is made of
 mod view_screen; // ViewScreen: frames as bytes
 
@@ -12,12 +21,19 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
+use crate::blocks::ViewLines;
+use crate::editor::{Submission, SubmissionKind};
 use crate::full::FullScreen;
 use crate::input::InputEvent;
 use crate::model::{Effect, Model};
 use crate::theme::{Role, Theme};
 
+pub use context::{ContextData, ContextItem};
+pub use models::{ChoiceData, ModelData};
 pub use pager::Pager;
+pub use price::PriceData;
+pub use sessions::{SessionData, SessionItem};
+pub use tree::{TreeData, TreeItem};
 pub use view_data::{ViewData, ViewKind};
 pub use view_screen::ViewScreen;
 
@@ -64,23 +80,52 @@ pub trait View: Send {
         false
     }
 
+    /// Whether it stands in for a view whose data has not arrived.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
     /// When it has to be drawn again although nothing happens.
     fn next_tick(&self, _model: &Model) -> Option<Duration> {
         None
     }
 }
 
-/// The view that shows data of a kind; none if there is nothing to show.
+/// The view that shows data of a kind; none if there is nothing to show. A pager waits for data that
+/// comes later, and the loop then puts the view in its place.
 pub fn open_view(kind: ViewKind, data: ViewData) -> Option<Box<dyn View>> {
-    match (kind, data) {
-        (_, ViewData::Nothing) => None,
-        (ViewKind::LastCall, ViewData::Conversation(context)) => {
-            Some(Box::new(FullScreen::at_last_call(context)))
+    Some(match data {
+        ViewData::Nothing => return None,
+        ViewData::Loading => Box::new(Pager::waiting(kind)),
+        ViewData::Lines(lines) => Box::new(Pager::new(kind, lines)),
+        ViewData::Conversation(context) => match kind {
+            ViewKind::LastCall => Box::new(FullScreen::at_last_call(context)),
+            _ => Box::new(FullScreen::new(context)),
+        },
+        ViewData::Context(data) => Box::new(context::ContextScreen::new(*data)),
+        ViewData::Models(data) => Box::new(chooser::PickerView::new(kind, models::ModelList::new(data))),
+        ViewData::Sessions(data) => {
+            Box::new(chooser::PickerView::new(kind, sessions::SessionList::new(data)))
         }
-        (_, ViewData::Conversation(context)) => Some(Box::new(FullScreen::new(context))),
-        (kind, ViewData::Lines(lines)) => Some(Box::new(Pager::new(kind, lines))),
-        (kind, ViewData::Loading) => Some(Box::new(Pager::new(kind, vec![Line::from(" …")]))),
-    }
+        ViewData::Choices(data) => Box::new(chooser::PickerView::new(kind, models::ChoiceList(data))),
+        ViewData::Tree(data) => Box::new(tree::TreeScreen::new(data)),
+        ViewData::Price(data) => Box::new(price::PriceView::new(kind, data)),
+        ViewData::Diff(diffs) => Box::new(diff::DiffScreen::new(kind, diffs)),
+    })
+}
+
+/// Runs a slash command.
+fn command(text: &str) -> Effect {
+    let (text, shown) = (text.to_owned(), text.to_owned());
+    Effect::Send(Submission { text, shown, kind: SubmissionKind::Command })
+}
+
+/// Where the cursor is in a view that is `height` rows high: before what is chosen.
+fn cursor_row(view: &ViewLines, height: usize) -> Option<(usize, usize)> {
+    let (start, _) = view.chosen?;
+    let shown = view.fit(height);
+    let row = shown.iter().position(|line| Some(line) == view.rows.get(start))?;
+    Some((row, 0))
 }
 
 /// Says in the last row that something needs an answer on the page.

@@ -151,6 +151,31 @@ impl Journal {
         paths
     }
 
+    /// What each changed file held before its first change in a turn from `first` on, by path. Undone
+    /// changes do not count; `None` is a file that did not exist, or whose content was not kept.
+    pub fn contents_before(&self, first: u64) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let (folder, changes) = {
+            let state = self.lock();
+            let mut turns: Vec<u64> = state.entries.iter().map(JournalEntry::turn).collect();
+            turns.sort_unstable();
+            turns.dedup();
+            let turns = turns.into_iter().filter(|turn| *turn >= first);
+            let changes: Vec<FileChange> = turns.flat_map(|turn| state.changes_of(turn)).collect();
+            (state.folder.clone(), changes)
+        };
+        let mut files: BTreeMap<PathBuf, Option<Hash>> = BTreeMap::new();
+        for change in changes {
+            files.entry(change.path).or_insert(change.before);
+        }
+        let content = |hash: Option<Hash>| hash.and_then(|hash| folder.load_content(hash).ok());
+        files.into_iter().map(|(path, hash)| (path, content(hash))).collect()
+    }
+
+    /// The turn that changes belong to now.
+    pub fn turn(&self) -> u64 {
+        self.lock().turn
+    }
+
     /// Records a change durably, before it happens. `found` is what the file holds now.
     pub(crate) fn record(
         &self,

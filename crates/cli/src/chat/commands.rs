@@ -4,6 +4,7 @@
 //! A command is a row in the table of the file that it belongs to: name, arguments, help, what can be
 //! completed, and the function that runs it.
 
+mod acts; // what is done to the context: pin, exclude, fold, defer
 pub mod arguments; // what can follow a command's name
 mod context; // what is sent: requests, files, panels, the map
 mod help; // the commands and the keys
@@ -23,6 +24,8 @@ use hardpan_models::did_you_mean;
 use super::command_error::SlashCommandError;
 use crate::output::thousands;
 use arguments::{ArgumentQuery, Choice};
+
+pub use acts::session_changes;
 
 /// The text to show; empty for none.
 type CommandResult = Result<String, SlashCommandError>;
@@ -51,11 +54,12 @@ struct CommandCall<'a> {
 }
 
 /// The tables, in the order of `/help`.
-const TABLES: [&[SlashCommand]; 6] = [
+const TABLES: [&[SlashCommand]; 7] = [
     help::COMMANDS,
     context::COMMANDS,
     money::COMMANDS,
     model::COMMANDS,
+    acts::COMMANDS,
     session::COMMANDS,
     messages::COMMANDS,
 ];
@@ -137,6 +141,7 @@ pub fn register_commands(app: &Arc<ConversationApp>) -> Arc<AtomicBool> {
             }
         });
     }
+    acts::run_when_free(app);
     quit_requested
 }
 

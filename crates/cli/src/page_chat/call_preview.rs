@@ -1,6 +1,7 @@
 //! All of a call, as it is printed before a person decides about it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::{ApprovalRule, RuleCoverage};
@@ -26,6 +27,7 @@ pub fn approval_prompt(
     theme: &Theme,
 ) -> ApprovalPrompt {
     let (columns, _) = crate::chat::screen::screen_size();
+    let mut file = None;
     let (kind, preview, dangers) = match &request.subject {
         CallSubject::Command(command) => {
             let found = warnings(command);
@@ -41,6 +43,7 @@ pub fn approval_prompt(
                 call.facts = diff.facts(theme);
                 let mut lines = call.lines(columns, theme);
                 lines.extend(diff.unified(columns, theme));
+                file = Some(Arc::new(diff));
                 (CallKind::Edit, lines, Vec::new())
             }
             None => (CallKind::Edit, arguments(request, theme, columns), Vec::new()),
@@ -58,7 +61,7 @@ pub fn approval_prompt(
     };
     let model_says = request.args["description"].as_str().map(str::to_owned);
     let editable = EditablePart::of(&request.args).map(|part| part.text().to_owned());
-    ApprovalPrompt { id, kind, model_says, preview, rule, editable }
+    ApprovalPrompt { id, kind, model_says, preview, diff: file, rule, editable }
 }
 
 /// The part of a call's arguments that a person can change in an editor.

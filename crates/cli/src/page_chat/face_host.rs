@@ -5,13 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use hardpan_app::{ConversationApp, IndexProgress, Notice, NoticeSink};
-use hardpan_terminal::blocks::ContextView;
-use hardpan_terminal::editor::{Submission, SubmissionKind};
 use hardpan_terminal::model::{AgentUpdate, Effect, Event, Model, ViewKind};
-use hardpan_terminal::runner::FaceHost;
+use hardpan_terminal::runner::{FaceHost, FaceMessage};
 use hardpan_terminal::screen::{RestoreHandle, restore_on_signals};
 use hardpan_terminal::text::pad_right;
 use hardpan_terminal::theme::Role;
@@ -21,24 +19,24 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::conversation::FaceSender;
+use super::view_sources::ViewSources;
 use crate::command_setup::StderrNotices;
-use crate::context_layers;
 
 /// Passes effects on to the session, and shows what is known at once.
 pub struct PageHost {
     app: Arc<ConversationApp>,
     effects: UnboundedSender<Effect>,
+    sources: ViewSources,
 }
 
 impl PageHost {
-    pub fn new(app: Arc<ConversationApp>, effects: UnboundedSender<Effect>) -> Self {
-        PageHost { app, effects }
-    }
-
-    /// Runs a slash command instead of a view.
-    fn run_command(&self, text: &str) {
-        let (text, shown) = (text.to_owned(), text.to_owned());
-        let _ = self.effects.send(Effect::Send(Submission { text, shown, kind: SubmissionKind::Command }));
+    pub fn new(
+        app: Arc<ConversationApp>,
+        face: mpsc::Sender<FaceMessage>,
+        effects: UnboundedSender<Effect>,
+    ) -> Self {
+        let sources = ViewSources::new(app.clone(), face, effects.clone());
+        PageHost { app, effects, sources }
     }
 }
 
@@ -49,35 +47,7 @@ impl FaceHost for PageHost {
     }
 
     fn view_data(&mut self, view: &ViewKind, model: &Model) -> ViewData {
-        match view {
-            ViewKind::Help => return ViewData::Lines(help_lines(model)),
-            ViewKind::WholeCall => {
-                let prompt = model.approvals.front();
-                return prompt.map_or(ViewData::Nothing, |prompt| ViewData::Lines(prompt.preview.clone()));
-            }
-            ViewKind::Full | ViewKind::LastCall => {
-                let agent = &self.app.agent;
-                let context =
-                    agent.breakdown().map(|breakdown| context_layers::conversation_view(agent, &breakdown));
-                return ViewData::Conversation(context.map(Box::new));
-            }
-            ViewKind::Context => match self.app.agent.breakdown() {
-                Some(breakdown) => {
-                    let columns = usize::from(model.size.columns);
-                    let view = context_layers::conversation_view(&self.app.agent, &breakdown);
-                    // Nothing can be chosen yet.
-                    let view = ContextView { chosen: usize::MAX, ..view }.lines(columns, &model.theme);
-                    return ViewData::Lines(
-                        view.head.into_iter().chain(view.rows).chain(view.foot).collect(),
-                    );
-                }
-                None => self.run_command("/context"),
-            },
-            ViewKind::Model => self.run_command("/model"),
-            ViewKind::Sessions => self.run_command("/resume"),
-            ViewKind::Tree => self.run_command("/tree"),
-        }
-        ViewData::Nothing
+        self.sources.data(view, model)
     }
 
     fn edit_text(&mut self, text: &str) -> Option<String> {
@@ -111,7 +81,7 @@ impl FaceHost for PageHost {
 }
 
 /// The help of `?`, from the table of keys.
-fn help_lines(model: &Model) -> Vec<Line<'static>> {
+pub fn help_lines(model: &Model) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for (group, items) in model.keymap.help() {
         for (index, (key, words)) in items.into_iter().enumerate() {

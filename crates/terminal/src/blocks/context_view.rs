@@ -197,6 +197,11 @@ impl ContextView {
         layers.flatten().collect()
     }
 
+    /// The row of the table that shows a layer on a screen of this width: neighbours may share one.
+    pub(crate) fn shown_row(&self, layer: usize, columns: usize) -> Option<usize> {
+        if columns >= WIDE || self.is_split { Some(layer) } else { merge::merged_index(&self.rows, layer) }
+    }
+
     /// The view for a screen of this width.
     pub fn lines(&self, columns: usize, theme: &Theme) -> ViewLines {
         let is_wide = columns >= WIDE;
@@ -276,7 +281,7 @@ impl ContextView {
 }
 
 /// Keys and what they do, as many as fit; the last, which leads back, always.
-pub(super) fn key_line(keys: &[(String, String)], columns: usize, theme: &Theme) -> Line<'static> {
+pub(crate) fn key_line(keys: &[(String, String)], columns: usize, theme: &Theme) -> Line<'static> {
     let spans = |(key, word): &(String, String)| {
         [Span::styled(key.clone(), theme.style(Role::Accent)), Span::raw(format!(" {word}"))]
     };

@@ -112,6 +112,11 @@ impl FileDiff {
         }
     }
 
+    /// The file's path, as given.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The number of added lines.
     pub fn added(&self) -> usize {
         self.lines.iter().filter(|line| line.kind == DiffKind::Added).count()

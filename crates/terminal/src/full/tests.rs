@@ -239,8 +239,15 @@ fn a_question_is_shown_whole_and_answered_in_the_full_screen() {
     face.face.wait(5000);
     let preview = (0..9).map(|number| Line::from(format!("diff {number}"))).collect();
     let rule = RuleOffer::NotOffered(String::new());
-    let prompt =
-        ApprovalPrompt { id: 1, kind: CallKind::Edit, model_says: None, preview, rule, editable: None };
+    let prompt = ApprovalPrompt {
+        id: 1,
+        kind: CallKind::Edit,
+        model_says: None,
+        preview,
+        diff: None,
+        rule,
+        editable: None,
+    };
     face.face.agent(AgentUpdate::ApprovalAsked(prompt));
     let screen = face.screen().join("\n");
     assert!((0..9).all(|number| screen.contains(&format!("diff {number}\n"))), "{screen}");

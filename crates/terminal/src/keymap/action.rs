@@ -25,11 +25,21 @@ pub enum KeyLayer {
     Browse,
     /// A view: context, tree, pickers, diff, help.
     View,
+    /// The context.
+    Context,
+    /// A list that is narrowed by typing.
+    Picker,
+    /// The tree of the conversation.
+    Tree,
+    /// The price of an act.
+    Price,
+    /// Changes of files.
+    Diff,
 }
 
 impl KeyLayer {
     /// Every layer, as the document lists them.
-    pub const ALL: [KeyLayer; 11] = [
+    pub const ALL: [KeyLayer; 16] = [
         KeyLayer::Editor,
         KeyLayer::EmptyLine,
         KeyLayer::Retry,
@@ -41,6 +51,11 @@ impl KeyLayer {
         KeyLayer::FullScreen,
         KeyLayer::Browse,
         KeyLayer::View,
+        KeyLayer::Context,
+        KeyLayer::Picker,
+        KeyLayer::Tree,
+        KeyLayer::Price,
+        KeyLayer::Diff,
     ];
 
     /// When the layer's keys apply, as a heading.
@@ -57,6 +72,11 @@ impl KeyLayer {
             KeyLayer::FullScreen => "In the full screen",
             KeyLayer::Browse => "In the full screen, after PgUp or the wheel (also those of views)",
             KeyLayer::View => "In views",
+            KeyLayer::Context => "In the context view",
+            KeyLayer::Picker => "In pickers (typing narrows the list)",
+            KeyLayer::Tree => "In the tree",
+            KeyLayer::Price => "When the price of an act is shown",
+            KeyLayer::Diff => "In the view of changes",
         }
     }
 }
@@ -194,6 +214,8 @@ actions! {
         ViewTree "tree" ["ctrl-x t"] "shows the tree of the conversation";
         FullScreen "full-screen" ["ctrl-t"] (Look "full screen") "shows the whole conversation, to scroll, fold and search";
         LastCall "last-call" ["ctrl-o"] (Look "last call") "the same at the last tool call, unfolded";
+        ViewChanges "changes" ["ctrl-x d"] "shows what the session has changed in files";
+        ViewLayout "layout" ["ctrl-x l"] "chooses the layout";
         ViewHelp "help" ["f1"] "shows the keys";
     }
     EmptyLine {
@@ -222,6 +244,7 @@ actions! {
         Refuse "no" ["n", "4"] (Ask "no, why") "no, and say why";
         EditCall "edit-call" ["e"] (Ask "edit") "change the command or the text in your editor, then run it";
         ShowWhole "show-whole" ["v"] "all of it, from line 1";
+        ShowDiff "show-diff" ["d"] (Ask "diff") "the whole file before and after, side by side";
         RefuseAndStop "no-and-stop" ["esc", "ctrl-c"] "no, and stop the run";
         LeaveApproval "back-to-line" ["tab"] (Ask "focus") "back to the input line; the question waits";
         NextChoice "next-choice" ["down"] "marks the next answer";
@@ -262,5 +285,46 @@ actions! {
         ViewSearchPrevious "view-search-previous" ["N"] "to the match before";
         ViewMark "view-space" ["space"] "one screen down";
         ViewBack "view-back" ["q", "esc", "ctrl-c"] "back";
+    }
+    Context {
+        ContextOpen "context-open" ["enter"] "opens a layer, or shows the text of an item";
+        ContextPin "context-pin" ["p"] "pins the item: it stays in every request; again lets it go";
+        ContextClose "context-close" ["c"] "takes the item out of later requests, where that is free";
+        ContextExclude "context-exclude" ["x"] "takes the item out at once";
+        ContextRecall "context-recall" ["r"] "sends again what was taken out";
+        ContextFold "context-fold" ["f"] "folds with the next request";
+        ContextWhy "context-why" ["w"] "explains how the last request used the cache";
+        ContextBytes "context-bytes" ["v"] "shows the request as it is sent";
+        ContextDiff "context-diff" ["D"] "shows what differs from the request before";
+        ContextLayout "context-layout" ["L"] "chooses the layout";
+    }
+    Picker {
+        PickDown "pick-down" ["down", "ctrl-n"] "one row down";
+        PickUp "pick-up" ["up", "ctrl-p"] "one row up";
+        PickPageDown "pick-page-down" ["pagedown"] "one screen down";
+        PickPageUp "pick-page-up" ["pageup"] "one screen up";
+        PickTake "pick" ["enter"] "takes the chosen entry";
+        PickLeft "pick-left" ["left"] "models: less effort";
+        PickRight "pick-right" ["right"] "models: more effort";
+        PickOther "pick-other" ["tab"] "sessions: of all folders, or of this one";
+        PickRename "pick-rename" ["ctrl-r"] "sessions: gives the chosen one a name";
+        PickDelete "pick-delete" ["ctrl-d"] "sessions: twice, deletes the chosen one";
+        PickErase "pick-erase" ["backspace", "ctrl-h"] "deletes the last character";
+        PickClear "pick-clear" ["ctrl-u"] "deletes what is typed";
+        PickBack "pick-back" ["esc", "ctrl-c"] "back";
+    }
+    Tree {
+        TreeGo "tree-go" ["enter"] "goes back to the chosen step, and so do the files";
+        TreeKeepFiles "tree-keep-files" ["u"] "goes back to it and leaves the files as they are";
+        TreeSummary "tree-summary" ["s"] "goes back to it with a summary of what is left";
+    }
+    Price {
+        PriceNow "price-now" ["n"] "does it now";
+        PriceFold "price-fold" ["f"] "does it when it costs nothing: at the next fold, or when the cache has expired";
+        PriceTake "price-take" ["enter"] "takes the marked choice";
+    }
+    Diff {
+        DiffNext "diff-next" ["tab", "]"] "to the next change";
+        DiffPrevious "diff-previous" ["shift-tab", "["] "to the change before";
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ratatui::text::Line;
 
-use crate::blocks::{Delivery, RunSummary, Subject};
+use crate::blocks::{Delivery, FileDiff, RunSummary, Subject};
 
 /// Something that happened in the agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,6 +162,8 @@ pub struct ApprovalPrompt {
     /// All of the call: the diff or the whole command, with what in it is dangerous. It is printed
     /// before the question.
     pub preview: Vec<Line<'static>>,
+    /// The file that it changes, before and after.
+    pub diff: Option<Arc<FileDiff>>,
     /// What `s` and `a` would allow.
     pub rule: RuleOffer,
     /// What of the call a person can change in an editor; none if nothing.

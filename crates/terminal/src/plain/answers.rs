@@ -74,7 +74,15 @@ mod tests {
 
     fn prompt(rule: RuleOffer) -> ApprovalPrompt {
         let kind = CallKind::Command { lines: 1 };
-        ApprovalPrompt { id: 1, kind, model_says: None, preview: Vec::new(), rule, editable: None }
+        ApprovalPrompt {
+            id: 1,
+            kind,
+            model_says: None,
+            preview: Vec::new(),
+            diff: None,
+            rule,
+            editable: None,
+        }
     }
 
     #[test]

@@ -41,7 +41,15 @@ impl Plain {
 fn approval(rule: RuleOffer) -> ApprovalPrompt {
     let preview = vec![Line::from("  bash"), Line::from("    1 │ rm -rf build\u{fffd}")];
     let kind = CallKind::Command { lines: 1 };
-    ApprovalPrompt { id: 7, kind, model_says: Some("tidy up".into()), preview, rule, editable: None }
+    ApprovalPrompt {
+        id: 7,
+        kind,
+        model_says: Some("tidy up".into()),
+        preview,
+        diff: None,
+        rule,
+        editable: None,
+    }
 }
 
 fn bash() -> AgentUpdate {

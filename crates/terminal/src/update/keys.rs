@@ -10,12 +10,13 @@ use crate::model::{
 };
 
 /// The answers to an approval, in the order in which ↑ and ↓ mark them.
-pub const CHOICES: [Action; 7] = [
+pub const CHOICES: [Action; 8] = [
     Action::ApproveOnce,
     Action::ApproveSession,
     Action::ApproveAlways,
     Action::Refuse,
     Action::EditCall,
+    Action::ShowDiff,
     Action::ShowWhole,
     Action::RefuseAndStop,
 ];
@@ -25,6 +26,7 @@ pub fn is_offered(prompt: &ApprovalPrompt, choice: Action) -> bool {
     match choice {
         Action::ApproveSession | Action::ApproveAlways => matches!(prompt.rule, RuleOffer::Offered(_)),
         Action::EditCall => prompt.editable.is_some(),
+        Action::ShowDiff => prompt.diff.is_some(),
         _ => true,
     }
 }
@@ -152,6 +154,8 @@ impl Model {
             Action::ViewTree => effects.push(Effect::Open(ViewKind::Tree)),
             Action::FullScreen => effects.push(Effect::Open(ViewKind::Full)),
             Action::LastCall => effects.push(Effect::Open(ViewKind::LastCall)),
+            Action::ViewChanges => effects.push(Effect::Open(ViewKind::Changes)),
+            Action::ViewLayout => effects.push(Effect::Open(ViewKind::Layout)),
             Action::ViewHelp | Action::EmptyHelp => effects.push(Effect::Open(ViewKind::Help)),
             action => {
                 self.return_to_line();
@@ -166,6 +170,10 @@ impl Model {
             return;
         }
         let Some(submission) = self.take_line(effects) else { return };
+        let is_command = submission.kind == SubmissionKind::Command;
+        if let Some(view) = ViewKind::for_command(&submission.text).filter(|_| is_command) {
+            return effects.push(Effect::Open(view));
+        }
         let is_prompt = submission.kind == SubmissionKind::Prompt;
         match state {
             FaceState::Idle => {
@@ -300,6 +308,7 @@ impl Model {
                 effects.push(Effect::EditCall { id: prompt.id, text });
             }
             Action::ShowWhole => effects.push(Effect::Open(ViewKind::WholeCall)),
+            Action::ShowDiff => effects.push(Effect::Open(ViewKind::CallDiff)),
             Action::RefuseAndStop => {
                 self.answer(ApprovalAnswer::NoAndStop, effects);
                 self.phase = Phase::Stopping;

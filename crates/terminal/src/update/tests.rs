@@ -16,6 +16,7 @@ fn approval(id: u64) -> ApprovalPrompt {
         kind: CallKind::Edit,
         model_says: None,
         preview: vec![format!("diff {id}").into()],
+        diff: None,
         rule: RuleOffer::Offered("edits in src/**".into()),
         editable: Some("npm run check".into()),
     }

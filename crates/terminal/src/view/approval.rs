@@ -137,6 +137,7 @@ fn right_choices(model: &Model) -> Vec<Choice> {
     let all = [
         (Action::Refuse, "no, and say why", "no, why"),
         (Action::EditCall, edit, "edit"),
+        (Action::ShowDiff, "whole file, side by side", "diff"),
         (Action::RefuseAndStop, "no, and stop", "stop"),
     ];
     let offered = model.offered_choices();

@@ -146,6 +146,7 @@ fn edit_approval(face: &TestFace) -> ApprovalPrompt {
         kind: CallKind::Edit,
         model_says: Some("cap the gap penalty".into()),
         preview,
+        diff: Some(Arc::new(diff)),
         rule: RuleOffer::Offered("edits in packages/tui/**".into()),
         editable: Some("npm run check".into()),
     }
@@ -192,6 +193,7 @@ fn approval_of_a_dangerous_command() {
         preview.extend(warning_lines(&warnings, columns, &theme));
         let prompt = ApprovalPrompt {
             kind: CallKind::Command { lines: 1 },
+            diff: None,
             model_says: Some("Run the checks".into()),
             preview,
             rule: RuleOffer::NotOffered("rm -rf, --force".into()),
@@ -211,6 +213,7 @@ fn approval_of_a_command_longer_than_the_screen() {
         let preview = command_lines(&command, columns, &face.model.theme);
         let prompt = ApprovalPrompt {
             kind: CallKind::Command { lines: 26 },
+            diff: None,
             preview,
             rule: RuleOffer::Offered("this exact text".into()),
             ..edit_approval(face)

@@ -24,12 +24,18 @@ pub struct Pager {
     top: usize,
     /// The text that is searched for, and whether it is still being typed.
     search: Option<(String, bool)>,
+    is_waiting: bool,
 }
 
 impl Pager {
     /// Shows lines from the first on.
     pub fn new(kind: ViewKind, lines: Vec<Line<'static>>) -> Self {
-        Pager { kind, lines, rows: (0, Vec::new()), top: 0, search: None }
+        Pager { kind, lines, rows: (0, Vec::new()), top: 0, search: None, is_waiting: false }
+    }
+
+    /// Stands in for a view whose data has not arrived.
+    pub fn waiting(kind: ViewKind) -> Self {
+        Pager { is_waiting: true, ..Pager::new(kind, vec![Line::from(" reading")]) }
     }
 
     /// Wraps the lines if the screen has another width, and stays within them.
@@ -148,6 +154,10 @@ impl View for Pager {
         rows.resize(height, Line::default());
         rows.push(self.last_row(model));
         ViewFrame { rows, cursor: None }
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.is_waiting
     }
 
     fn take_data(&mut self, data: ViewData) {

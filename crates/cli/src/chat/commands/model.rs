@@ -4,7 +4,7 @@ use hardpan_agent::Agent;
 use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_app::ConversationApp;
 use hardpan_economy::PlannedAction;
-use hardpan_models::{Model, Provider, ThinkingRequest};
+use hardpan_models::{Model, Provider, ThinkingRequest, ThinkingSetting};
 use hardpan_terminal::model::Mode;
 use hardpan_tools::ToolState;
 
@@ -40,9 +40,13 @@ pub const COMMANDS: &[SlashCommand] = &[
     },
     SlashCommand {
         name: "model",
-        arguments: "[NAME]",
+        arguments: "[NAME [LEVEL]]",
         help: "show the model, or switch to another",
-        choices: |query| if query.is_first() { models(query.app) } else { Vec::new() },
+        choices: |query| match query.before {
+            [] => models(query.app),
+            [_] => levels(),
+            _ => Vec::new(),
+        },
         run: |call| Box::pin(model(call)),
     },
     SlashCommand {
@@ -127,6 +131,9 @@ async fn model(CommandCall { arguments: name, app, agent, .. }: CommandCall<'_>)
             thousands(target.model.context as usize)
         ));
     }
+    let (name, level) = name.split_once(' ').unwrap_or((name, ""));
+    let thinking = Some(level.trim()).filter(|level| !level.is_empty());
+    let thinking = thinking.map(str::parse::<ThinkingSetting>).transpose()?;
     let target = app.find_model(None, name.to_owned())?;
     let chosen = target.model.name();
     let cost = price::describe_cost(
@@ -134,6 +141,9 @@ async fn model(CommandCall { arguments: name, app, agent, .. }: CommandCall<'_>)
         PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
     );
     app.switch_model(target).await?;
+    if let Some(thinking) = thinking {
+        app.select_thinking(thinking).await?;
+    }
     Ok(with_price(&format!("Switched to {chosen}."), cost))
 }
 

@@ -67,11 +67,14 @@ pub const COMMANDS: &[SlashCommand] = &[
     },
     SlashCommand {
         name: "tree",
-        arguments: "[ENTRY [summary]]",
-        help: "list the messages, or go back to one; `summary` keeps a summary of what you leave",
+        arguments: "[ENTRY [files] [summary]]",
+        help: "list the messages, or go back to one: with its files, with a summary of what you leave",
         choices: |query| match query.before {
-            [_] => vec![choice("summary", "keeps a summary of what you leave")],
-            _ => Vec::new(),
+            [] => Vec::new(),
+            _ => vec![
+                choice("files", "undoes what was done to files since"),
+                choice("summary", "keeps a summary of what you leave"),
+            ],
         },
         run: |call| Box::pin(tree(call)),
     },
@@ -163,7 +166,11 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
 async fn undo(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult {
     // Waits for the end of the run: undoing half of it would leave the files in between.
     agent.wait_until_idle().await;
-    let undone = app.undo()?;
+    Ok(undone_lines(&app.undo()?))
+}
+
+/// What became of each file.
+fn undone_lines(undone: &[UndoneFile]) -> String {
     let line = |undone: &UndoneFile| {
         let how = match &undone.outcome {
             UndoOutcome::Restored => "restored".to_owned(),
@@ -177,20 +184,32 @@ async fn undo(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult 
         };
         format!("{}: {how}", undone.path.display())
     };
-    Ok(undone.iter().map(line).collect::<Vec<_>>().join("\n"))
+    undone.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 async fn tree(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> CommandResult {
     if arguments.is_empty() {
         return message_list(app);
     }
-    let (entry, leave) = match arguments.split_once(' ') {
-        Some((entry, "summary")) => (entry, BranchExit::WithSummary),
-        Some(_) => return Err(SlashCommandError::Usage("/tree ENTRY, or /tree ENTRY summary")),
-        None => (arguments, BranchExit::WithoutSummary),
-    };
+    let mut words = arguments.split_whitespace();
+    let entry = words.next().unwrap_or_default();
+    let (mut leave, mut wants_files) = (BranchExit::WithoutSummary, false);
+    for word in words {
+        match word {
+            "summary" => leave = BranchExit::WithSummary,
+            "files" => wants_files = true,
+            _ => return Err(SlashCommandError::Usage("/tree ENTRY [files] [summary]")),
+        }
+    }
+    let went = format!("went back to {entry}; the session keeps the messages after it");
+    if !wants_files {
+        agent.go_to_entry(entry, leave).await?;
+        return Ok(went);
+    }
+    let session = app.read_session()?;
     agent.go_to_entry(entry, leave).await?;
-    Ok(format!("went back to {entry}; the session keeps the messages after it"))
+    let undone = app.undo_after(&session, entry)?;
+    Ok(format!("{went}\n{}", undone_lines(&undone)).trim_end().to_owned())
 }
 
 /// The messages with their ids, oldest first.

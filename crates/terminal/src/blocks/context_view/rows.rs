@@ -89,6 +89,11 @@ impl TableWidths {
         let marker = if is_chosen { glyphs.prompt } else { " " };
         let mut spans = vec![Span::styled(marker, theme.style(Role::Accent)), Span::styled(name, style)];
         let tokens = layer.tokens();
+        if tokens == 0 && layer.age == LayerAge::None {
+            // Requests do not send it: there are no figures.
+            spans.push(Span::styled(escape(&layer.holds).into_owned(), theme.style(Role::Quiet)));
+            return Line::from(spans);
+        }
         if tokens == 0 {
             let none = glyphs.range;
             let text = pad_right("empty, skipped", self.bar.max(14));

@@ -75,11 +75,11 @@ impl ModelPicker {
         let is_wide = columns >= WIDE;
         let ellipsis = theme.glyphs.ellipsis;
         let heads = if is_wide {
-            "   in    read   write     out   switch now, then a request"
+            "   in    read   write     out   switch       then"
         } else {
             "   in    read   switch, then"
         };
-        let at = if columns >= 60 { 41 } else { 30 };
+        let at = if columns >= 60 { 26 + name_columns(columns) } else { 30 };
         let head = if columns >= 70 { heads } else { "" };
         let mut view = ViewLines {
             head: vec![truncate_line(self.filter.line("model", head, at, theme), columns, ellipsis)],
@@ -112,16 +112,20 @@ impl ModelPicker {
             spans.push(Span::raw(" "));
         }
         let cache = if self.effort_keeps_cache { "keeps the cache here" } else { "gives up the cache" };
-        let hint = match columns {
-            WIDE.. => format!(
-                "  {} {cache}      Enter now {} f at a free fold",
-                glyphs.left_right, glyphs.separator
-            ),
-            _ => format!("  {} {cache}", glyphs.left_right),
-        };
+        let hint = format!("  {} {cache}", glyphs.left_right);
         spans.push(Span::styled(hint, theme.style(Role::Quiet)));
         let label = Span::styled(" effort ", theme.style(Role::Quiet));
         wrap_indented(&spans, columns, &label, &Span::raw(" ".repeat(8)))
+    }
+}
+
+/// Columns of the names: what the others leave, since names of a family differ at their end.
+fn name_columns(columns: usize) -> usize {
+    match columns {
+        WIDE.. => (columns - 77).min(40),
+        70.. => columns.saturating_sub(59).max(15),
+        60.. => columns - 41,
+        _ => columns.saturating_sub(22).max(12),
     }
 }
 
@@ -131,7 +135,8 @@ impl ModelRow {
         let fit = |text: &str, columns: usize| {
             pad_right(&truncate(&escape(text), columns - 1, theme.glyphs.ellipsis), columns)
         };
-        let mut spans = vec![marker(is_chosen, theme), Span::styled(fit(&self.name, 15), style)];
+        let mut spans =
+            vec![marker(is_chosen, theme), Span::styled(fit(&self.name, name_columns(columns)), style)];
         if columns >= 60 {
             spans.push(Span::raw(fit(&self.provider, 13)));
         }
@@ -162,7 +167,7 @@ impl ModelRow {
             ModelState::NoKey(_) => (String::new(), String::new()),
         };
         let (now, then) =
-            if is_wide { (pad_right(&now, 9), pad_left(&then, 17)) } else { (pad_right(&now, 8), then) };
+            if is_wide { (pad_right(&now, 9), pad_left(&then, 9)) } else { (pad_right(&now, 8), then) };
         spans.push(Span::raw(format!("   {now}{then}")));
         Line::from(spans)
     }

@@ -62,18 +62,15 @@ impl SessionPicker {
     /// The view for a screen of this width.
     pub fn lines(&self, columns: usize, theme: &Theme) -> ViewLines {
         let ellipsis = theme.glyphs.ellipsis;
-        let dot = theme.glyphs.separator;
-        let (here, other) =
-            if self.is_everywhere { ("all folders", "this folder") } else { ("this folder", "all folders") };
-        let right = match columns {
-            96.. => format!("{here} {dot} Tab {other} {dot} Ctrl-R name {dot} Ctrl-D delete"),
-            60.. => format!("{here} {dot} Tab {other}"),
-            _ => String::new(),
+        let right = match (columns, self.is_everywhere) {
+            (..60, _) => "",
+            (_, true) => "all folders",
+            (_, false) => "this folder",
         };
         let layout = SessionColumns::new(columns);
         let mut view = ViewLines {
             head: vec![
-                truncate_line(self.filter.line("sessions", &right, 34, theme), columns, ellipsis),
+                truncate_line(self.filter.line("sessions", right, 34, theme), columns, ellipsis),
                 Line::styled(layout.head(theme), theme.style(Role::Quiet)),
             ],
             ..ViewLines::default()
