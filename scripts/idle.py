@@ -150,8 +150,11 @@ def costs_of(process):
         with open(f"/proc/{one}/stat", encoding="utf-8") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         ticks += int(fields[11]) + int(fields[12])
-        with open(f"/proc/{one}/io", encoding="utf-8") as file:
-            written += sum(int(line.split()[1]) for line in file if line.startswith("wchar:"))
+        try:
+            with open(f"/proc/{one}/io", encoding="utf-8") as file:
+                written += sum(int(line.split()[1]) for line in file if line.startswith("wchar:"))
+        except PermissionError:
+            pass  # what supervises a command in the sandbox lets nobody look
     return ticks, written
 
 
