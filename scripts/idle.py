@@ -44,7 +44,7 @@ def main():
     parser.add_argument("folder", nargs="?", help="source tree to start in; without it, 1,000 small files")
     parser.add_argument("--hardpan", default="target/release/hardpan", help="the binary (target/release/hardpan)")
     parser.add_argument("--seconds", type=int, default=10, help="how long nothing happens (10)")
-    parser.add_argument("--screen", default="page", help="the face: page or plain")
+    parser.add_argument("--screen", default="page", choices=["page", "plain"], help="the face")
     options = parser.parse_args()
     binary = os.path.abspath(options.hardpan)
     if not os.access(binary, os.X_OK):
@@ -102,7 +102,7 @@ def measure(binary, home, work, address, options):
         os.chdir(work)
         os.execve(binary, [binary, "--yes"], environment)
     try:
-        read_until(terminal, "›".encode() if options.screen == "page" else b"> ", 60)
+        read_until(terminal, {"page": "›".encode(), "plain": b"you: "}[options.screen], 60)
         os.write(terminal, b"Open everything\r")
         read_until(terminal, b"Everything is open now.", 120)
         # The agent sees its todo and goes on by itself until it notices that nothing comes of it.

@@ -186,7 +186,7 @@ async fn main() {
         bench.timed_refresh()
     }));
     println!("  one file added: {added:.3} ms (limit 10)");
-    bench.app.context.warm_up(); // what is indexed in the background ends first
+    bench.app.context.warm_up(&mut |_, _| ()); // what is indexed in the background ends first
     let before = processor_ms();
     tokio::time::sleep(IDLE).await;
     println!("  idle for {} s: {} ms of processor time (limit 0)", IDLE.as_secs(), processor_ms() - before);
