@@ -48,11 +48,13 @@ pub trait UserPrompter: Send + Sync {
         let question = format!(
             "What goes with this prompt costs {price}, more than {limit} (`ask_above` in config.toml). Send it? y or n"
         );
-        Box::pin(async move {
-            let answer = self.ask_text(&question).await;
-            answer.is_some_and(|answer| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-        })
+        Box::pin(async move { self.ask_text(&question).await.is_some_and(|answer| is_yes(&answer)) })
     }
+}
+
+/// Whether an answer in words is a yes.
+pub fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// The user's answer to an approval question.

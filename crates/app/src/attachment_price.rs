@@ -63,8 +63,14 @@ pub fn first_price(target: &Target) -> Option<f64> {
 
 impl ConversationApp {
     /// What the prompt, and what goes with it, costs when it is sent for the first time; none if no
-    /// price is known. Files that are open already are sent anyway.
-    pub fn price_attachments(&self, prompt: &str, below: Option<&str>) -> Option<AttachmentPrice> {
+    /// price is known. Files that are open already are sent anyway. `images` are those that the prompt
+    /// does not mention.
+    pub fn price_attachments(
+        &self,
+        prompt: &str,
+        below: Option<&str>,
+        images: &[Image],
+    ) -> Option<AttachmentPrice> {
         let target = self.agent.target();
         let per_million = first_price(&target).filter(|_| !self.is_offline(&target))?;
         let open = self.context.pinned_context().files;
@@ -80,9 +86,9 @@ impl ConversationApp {
         let counter = TokenCounter::new(target.vocabulary());
         let long = files.into_iter().chain(typed).filter(|text| text.len() > SMALL_BYTES);
         let counted: usize = long.map(|text| counter.count(&Text::new(text))).sum();
-        let images: usize = mentioned.images.iter().map(|(_, image)| image.tokens()).sum();
-        let waiting: usize = self.waiting_images().iter().map(Image::tokens).sum();
-        let tokens = target.factor.scale(counted) + images + waiting;
+        let waiting = self.waiting_images();
+        let images = mentioned.images.iter().map(|(_, image)| image).chain(images).chain(&waiting);
+        let tokens = target.factor.scale(counted) + images.map(Image::tokens).sum::<usize>();
         Some(AttachmentPrice { tokens, dollars: tokens as f64 * per_million / 1e6 })
     }
 
@@ -92,14 +98,14 @@ impl ConversationApp {
         &self,
         prompt: &str,
         below: Option<&str>,
+        images: &[Image],
     ) -> Result<(), AttachmentRefusal> {
         let limit = self.settings.config.ask_above.unwrap_or(DEFAULT_ASK_ABOVE);
         if self.approval == ApprovalMode::AllowAll || is_command(&self.agent, prompt) {
             return Ok(());
         }
-        let Some(price) = self.price_attachments(prompt, below).filter(|price| price.dollars > limit) else {
-            return Ok(());
-        };
+        let price = self.price_attachments(prompt, below, images);
+        let Some(price) = price.filter(|price| price.dollars > limit) else { return Ok(()) };
         let Some(prompter) = &self.prompter else {
             return Err(AttachmentRefusal::NobodyToAsk { price, limit });
         };

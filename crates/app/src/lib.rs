@@ -62,6 +62,7 @@ pub mod model_check; // compares the catalogue with the provider's own list of m
 mod notice; // Notice: what the user should know; NoticeSink: who shows it
 mod open; // ConversationApp::open: from options to a running agent
 pub mod options; // what a face asks for
+pub mod project_guide; // ProjectGuide: an AGENTS.md from what is known without a model
 pub mod prompt_settings; // PromptSettings: the system prompt, tools and the map, as settings and flags say
 mod provider_connection; // makes clients for the agent
 pub mod provider_route; // chooses the network or the simulator for a request
@@ -73,6 +74,8 @@ mod session_folder; // where conversations are stored
 mod session_origin; // ForeignSession: a conversation that did not come about here
 pub mod settings; // the user's settings, the project's settings, trust
 pub mod side_requests; // stores the bills of requests outside of conversations, such as commits
+#[cfg(test)]
+mod slow_index; // a request does not wait for a slow index
 pub mod subagents; // agents that work on a task beside the conversation
 pub mod symbol_map; // the symbol index of a folder, and its map in a prompt
 pub mod target; // which model a request is for, and in which layout

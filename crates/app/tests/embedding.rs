@@ -7,8 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::events::BeforeProviderRequest;
-use hardpan_agent::{Agent, Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{Agent, ApprovalRequest, Input, InputOutcome, InputSource, RunEnd};
+use hardpan_app::approval::{ApprovalMode, ApprovalVerdict, UserPrompter};
+use hardpan_app::attachment_price::AttachmentRefusal;
 use hardpan_app::gather::GatherError;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::{OpenOptions, ProviderAccess, RequestOptions, SessionChoice};
@@ -127,6 +131,7 @@ const ASKED_PROJECTS: [AskedProject; 5] = [
             ("who uses RetryPolicy?", &["defined at src/retry.rs:2", "- src/main.rs:3:"]),
             ("where is that defined?", &["src/retry.rs:2: `struct RetryPolicy`", "/// When to try again."]),
             ("what does src/main.rs contain?", &["src/main.rs", "2 function main"]),
+            ("where is RetryPol defined?", &["src/retry.rs:2"]),
         ],
     },
     AskedProject {
@@ -196,6 +201,63 @@ async fn the_offline_assistant_answers_about_projects_in_several_languages() {
         }
         app.agent.shutdown().await.unwrap();
     }
+}
+
+/// Answers every question in words, and keeps them.
+struct CannedAnswer {
+    answer: Option<&'static str>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl UserPrompter for CannedAnswer {
+    fn ask_approval<'a>(
+        &'a self,
+        _question: &'a ApprovalRequest,
+        _rule: Option<&'a ApprovalRule>,
+    ) -> BoxFuture<'a, ApprovalVerdict> {
+        Box::pin(std::future::ready(ApprovalVerdict::No("not asked about".into())))
+    }
+
+    fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        self.asked.lock().unwrap().push(question.to_owned());
+        Box::pin(std::future::ready(self.answer.map(str::to_owned)))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expensive_attachments_are_asked_about_and_refused_where_nobody_is() {
+    let home = TestHome::new();
+    home.write("work/big.txt", &"one two three four five\n".repeat(30_000));
+    // An address of one's own needs no key, and nothing is sent.
+    let config = "sandbox = false\n[providers.anthropic]\nbase_url = \"http://127.0.0.1:9\"\n";
+    home.write("user/config/config.toml", config);
+    let options = OpenOptions { access: ProviderAccess::ByKey, ..home.options(SessionChoice::New) };
+    let confirm = async |options: &OpenOptions, prompter: Option<Arc<CannedAnswer>>, text: &str| {
+        let prompter = prompter.map(|prompter| prompter as Arc<dyn UserPrompter>);
+        let face = FaceHooks { prompter, notices: Arc::new(DiscardNotices) };
+        let app = ConversationApp::open(options, &face).unwrap();
+        app.confirm_attachments(text, None, &[]).await
+    };
+    let person = |answer| Some(Arc::new(CannedAnswer { answer, asked: Mutex::default() }));
+    let (yes, no, gone) = (person(Some("Yes")), person(Some("no")), person(None));
+    let expensive = "look at @big.txt";
+    assert!(matches!(
+        confirm(&options, None, expensive).await,
+        Err(AttachmentRefusal::NobodyToAsk { price, limit }) if price.dollars > limit && price.tokens > 100_000
+    ));
+    assert_eq!(confirm(&options, yes.clone(), expensive).await, Ok(()));
+    assert_eq!(confirm(&options, no, expensive).await, Err(AttachmentRefusal::Declined));
+    assert_eq!(confirm(&options, gone, expensive).await, Err(AttachmentRefusal::Declined));
+    assert_eq!(confirm(&options, None, "look at @notes.txt").await, Ok(()));
+    let pasted = "word ".repeat(200_000);
+    assert!(confirm(&options, None, &pasted).await.is_err(), "pasted text counts, too");
+    let asked = yes.unwrap().asked.lock().unwrap().clone();
+    assert!(asked.len() == 1 && asked[0].contains(" tokens, $"), "{asked:?}");
+    let allowed = OpenOptions { approval: ApprovalMode::AllowAll, ..options };
+    assert_eq!(confirm(&allowed, None, expensive).await, Ok(()));
+    home.write("user/config/config.toml", &format!("ask_above = 100.0\n{config}"));
+    let options = OpenOptions { approval: ApprovalMode::AskUser, ..allowed };
+    assert_eq!(confirm(&options, None, expensive).await, Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -262,6 +262,13 @@ pub enum Command {
     Trust(crate::trust::TrustArgs),
     /// Check keys, settings, folders, git, the sandbox and the terminal, and say what to do
     Doctor(crate::doctor::DoctorArgs),
+    /// Write an AGENTS.md with what is known about the project without a model
+    ///
+    /// Build and test commands come from the project's manifests, languages and layout from its
+    /// files. Shows the text and asks before it writes; an AGENTS.md that is there stays as it is.
+    Init(crate::init::InitArgs),
+    /// Store a provider's key, typed without being shown, where only you can read it
+    Key(crate::key_entry::KeyArgs),
     /// Print a script that completes commands and flags in your shell
     #[command(after_help = "Examples:
   hardpan completions bash > ~/.local/share/bash-completion/completions/hardpan

@@ -81,7 +81,7 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
         }
     }
     if args.discover {
-        let places = default_session_folders();
+        let places: Vec<PathBuf> = session_places().into_iter().map(|place| place.folder).collect();
         places.iter().for_each(|place| collect_session_files(place, MAX_FOLDER_DEPTH, &mut files));
         if files.is_empty() {
             let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
@@ -94,19 +94,34 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A folder where an agent stores its sessions.
+pub struct SessionPlace {
+    /// The agent, as people know it.
+    pub name: &'static str,
+    pub folder: PathBuf,
+    /// It is Hardpan's own.
+    pub is_own: bool,
+}
+
 /// The folders where agents store their sessions. For each, a variable overrides the default.
-fn default_session_folders() -> Vec<PathBuf> {
+pub fn session_places() -> Vec<SessionPlace> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let moved = |name: &str, usual: &str| of(name).or_else(|| of("HOME").map(|home| home.join(usual)));
     let places = [
-        moved("PI_CODING_AGENT_DIR", ".pi/agent").map(|folder| folder.join("sessions")),
-        moved("CLAUDE_CONFIG_DIR", ".claude").map(|folder| folder.join("projects")),
-        moved("CODEX_HOME", ".codex").map(|folder| folder.join("sessions")),
-        of("HOME").map(|home| home.join(".qwen/projects")),
-        UserFolders::from_env().sessions(),
+        ("pi", moved("PI_CODING_AGENT_DIR", ".pi/agent").map(|folder| folder.join("sessions"))),
+        ("Claude Code", moved("CLAUDE_CONFIG_DIR", ".claude").map(|folder| folder.join("projects"))),
+        ("Codex", moved("CODEX_HOME", ".codex").map(|folder| folder.join("sessions"))),
+        ("Qwen Code", of("HOME").map(|home| home.join(".qwen/projects"))),
+        (OWN_NAME, UserFolders::from_env().sessions()),
     ];
-    places.into_iter().flatten().collect()
+    let place = |(name, folder): (&'static str, Option<PathBuf>)| {
+        Some(SessionPlace { name, folder: folder?, is_own: name == OWN_NAME })
+    };
+    places.into_iter().filter_map(place).collect()
 }
+
+/// How Hardpan's own sessions are called.
+const OWN_NAME: &str = "Hardpan";
 
 /// Appends all session files below a folder to `files`, sorted by name. Does not follow links to
 /// folders, which could form a cycle.

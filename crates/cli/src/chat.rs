@@ -20,6 +20,7 @@ use anyhow::{Context, Result};
 
 use crate::args::ChatArgs;
 use crate::output::OutputFormat;
+use crate::provider_choice;
 use hardpan_app::DiscardNotices;
 use hardpan_app::settings::{ScreenKind, Settings, UserFolders};
 use signals::Interrupt;
@@ -63,6 +64,14 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
             input => input,
         },
     };
+    let settings = if input.is_none() { load_settings(flags) } else { None };
+    if let Some(settings) = &settings
+        && io::stdin().is_terminal()
+        && flags.output == OutputFormat::Text
+    {
+        provider_choice::choose_provider(&flags.conversation.options()?, settings)?;
+    }
+    let is_plain = is_plain(flags, settings.as_ref());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One runs the loop; the others keep it going while a handler blocks its thread.
         .worker_threads(4)
@@ -72,7 +81,7 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let result = runtime.block_on(async {
         match input {
             Some(input) => one_shot::answer(flags, input).await,
-            None if is_plain(flags) => crate::plain_chat::converse(flags).await,
+            None if is_plain => crate::plain_chat::converse(flags).await,
             None => crate::page_chat::converse(flags).await,
         }
     });
@@ -81,19 +90,18 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     result
 }
 
+/// The settings; none if they have a mistake, which is told when the conversation opens.
+fn load_settings(flags: &ChatArgs) -> Option<Settings> {
+    let dir = flags.conversation.target_args.dir.as_deref();
+    let folder = crate::command_setup::working_folder(dir).ok()?;
+    let root = hardpan_workspace::find_project_root(&folder);
+    Settings::load(&root, UserFolders::from_env(), &DiscardNotices).ok()
+}
+
 /// Whether the session is one of plain lines: asked for, or all that there can be.
-fn is_plain(flags: &ChatArgs) -> bool {
+fn is_plain(flags: &ChatArgs, settings: Option<&Settings>) -> bool {
     let is_set = std::env::var_os("HARDPAN_PLAIN").is_some_and(|value| !value.is_empty() && value != "0");
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !screen::is_dumb();
-    let is_configured = || {
-        let dir = flags.conversation.target_args.dir.as_deref();
-        // What is wrong with the settings is said when the conversation opens.
-        let folder = crate::command_setup::working_folder(dir).ok();
-        let root = folder.map(|folder| hardpan_workspace::find_project_root(&folder));
-        let load =
-            |root: std::path::PathBuf| Settings::load(&root, UserFolders::from_env(), &DiscardNotices).ok();
-        let settings = root.and_then(load);
-        settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Plain))
-    };
-    flags.plain || is_set || !is_terminal || flags.output != OutputFormat::Text || is_configured()
+    let is_configured = settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Plain));
+    flags.plain || is_set || !is_terminal || flags.output != OutputFormat::Text || is_configured
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
+use hardpan_app::options::TargetOptions;
 use hardpan_app::settings::{Settings, UserFolders};
+use hardpan_app::target::{ProviderReason, provider_reason, resolve_target};
 use hardpan_sandbox::{SandboxSupport, sandbox_support};
 use hardpan_workspace::{FolderKind, find_project_root};
 use serde::Serialize;
@@ -123,8 +125,8 @@ fn line(check: &Check) -> String {
 fn check_keys(settings: &Settings) -> Check {
     let mut with_key = Vec::new();
     for provider in settings.catalogue.providers() {
-        match settings.key(&provider.id, &provider.profile) {
-            Ok(Some(_)) => with_key.push(provider.id.as_str()),
+        match settings.key_source(&provider.id, &provider.profile) {
+            Ok(Some(source)) => with_key.push((provider.id.as_str(), source)),
             Ok(None) => {}
             Err(error) => {
                 let remedy = "correct keys.toml, and let only yourself read it (chmod 600)";
@@ -133,10 +135,28 @@ fn check_keys(settings: &Settings) -> Check {
         }
     }
     if with_key.is_empty() {
-        let remedy = "set ANTHROPIC_API_KEY or another provider's variable (`hardpan providers` lists them)";
+        let remedy = "run `hardpan key PROVIDER`, or set ANTHROPIC_API_KEY or another provider's variable (`hardpan providers` lists them)";
         return Check::warning("keys", "none: an offline assistant answers", remedy);
     }
-    Check::ok("keys", format!("found for {}", with_key.join(", ")))
+    let named: Vec<String> = with_key.iter().map(|(id, source)| format!("{id} ({source})")).collect();
+    let found = format!("found for {}", named.join(", "));
+    let options = TargetOptions::default();
+    let Ok(target) = resolve_target(&options, settings, None) else { return Check::ok("keys", found) };
+    let used = target.provider;
+    let why = match provider_reason(&options, settings) {
+        ProviderReason::Named(name) => format!("because {name} says so"),
+        ProviderReason::Setting(name) => format!("because `{name}` in config.toml says so"),
+        ProviderReason::OnlyKey => "the only one with a key".to_owned(),
+        ProviderReason::FirstOfSeveral => {
+            "the first in the order of preference; `provider` in config.toml chooses".to_owned()
+        }
+        ProviderReason::NoKey => "the default".to_owned(),
+    };
+    if with_key.iter().any(|(id, _)| *id == used) {
+        return Check::ok("keys", format!("{found}; {used} is used, {why}"));
+    }
+    let remedy = format!("run `hardpan key {used}`, or name another provider in config.toml");
+    Check::warning("keys", format!("{found}; but {used} is used, {why}, and has none"), remedy)
 }
 
 fn check_folders(folders: &UserFolders) -> Vec<Check> {

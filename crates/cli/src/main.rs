@@ -20,7 +20,10 @@ mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
 mod doctor; // `hardpan doctor`
 mod event_reader; // EventReader: how faces read the agent's events
+mod first_minute; // what a person reads at the start
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
+mod init; // `hardpan init`: AGENTS.md from what is known offline
+mod key_entry; // `hardpan key`: a provider's key, typed without being shown
 mod log; // `hardpan log`
 mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
@@ -28,6 +31,7 @@ mod models; // `hardpan models`
 mod origins; // where each block of a request came from, as JSON
 mod page_chat; // an interactive session in the page
 mod plain_chat; // an interactive session as plain lines
+mod provider_choice; // which provider to use, asked once if several have a key
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`
 mod run; // one function per command

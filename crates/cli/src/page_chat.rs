@@ -20,25 +20,32 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use hardpan_app::ConversationApp;
+use hardpan_app::attachment_price::first_price;
 use hardpan_app::settings::ScreenKind;
+use hardpan_terminal::blocks::format::dollars;
 use hardpan_terminal::editor::{
     CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
 };
 use hardpan_terminal::keymap::Keymap;
-use hardpan_terminal::model::{BlockKind, Event, Model, ViewKind};
+use hardpan_terminal::model::{AgentUpdate, BlockKind, Event, Model, ViewKind};
 use hardpan_terminal::runner::{self, Clock, FaceMessage};
 use hardpan_terminal::screen::{Rewrap, ScreenSize};
+use hardpan_terminal::text::wrap;
 use hardpan_terminal::theme::Theme;
 use hardpan_terminal::transcript::BlockSource;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use tokio::sync::mpsc as async_channel;
 
 use crate::args::ChatArgs;
 use crate::chat::commands::arguments::ArgumentSource;
 use crate::chat::{ExitError, commands, display};
+use crate::first_minute;
 use crate::output::safe_lines;
 use conversation::{FaceConversation, FaceSender};
 use face_host::{PageHost, PageNotices, history_file};
+
+/// Prose is not wider than this.
+const MAX_COLUMNS: usize = 100;
 
 /// Files that `@` completes at most.
 const MAX_FILES: usize = 200_000;
@@ -57,8 +64,12 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let mut model = new_model(&app, theme)?;
     model.replace_transcript(history_blocks::earlier_blocks(&app.agent));
     model.say(BlockKind::Greeting, BlockSource::Lines(greeting(&app)));
+    if app.is_offline(&app.agent.target()) {
+        notices.simulator_is_told();
+    }
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
+    show_outlook(&app, &face);
     let (clock, rewrap) = (program_clock(), Rewrap::detect(|name| std::env::var(name).ok()));
     let mut host = PageHost::new(app.clone(), sender.clone(), effects_sender);
     notices.start();
@@ -110,11 +121,16 @@ fn fill_file_source(app: &Arc<ConversationApp>, face: &FaceSender) {
         let tree = hardpan_workspace::list_files(&app.scope.guard(), &app.scope.root, MAX_FILES);
         let files = Arc::new(FuzzyList::new(&tree.files));
         let root = app.scope.root.clone();
-        // About four bytes are a token.
+        let conversation = Arc::downgrade(&app);
+        // About four bytes are a token. The price is that of the model at this moment.
         let describe = move |path: &str| match std::fs::metadata(root.join(path)) {
             Ok(found) if found.is_file() => {
                 let tokens = usize::try_from(found.len().div_ceil(4)).unwrap_or(usize::MAX);
-                format!("about {} tokens", short_count(tokens))
+                let target = conversation.upgrade().map(|app| (app.agent.target(), app));
+                let price = target.filter(|(target, app)| !app.is_offline(target));
+                let price = price.and_then(|(target, _)| first_price(&target));
+                let price = price.map(|price| format!(", {}", dollars(tokens as f64 * price / 1e6)));
+                format!("about {} tokens{}", short_count(tokens), price.unwrap_or_default())
             }
             _ => String::new(),
         };
@@ -127,15 +143,34 @@ fn fill_file_source(app: &Arc<ConversationApp>, face: &FaceSender) {
 }
 
 pub fn greeting(app: &ConversationApp) -> Vec<Line<'static>> {
-    let agent = &app.agent;
-    let messages = agent.messages();
-    let resumed = match messages.len() {
-        0 => String::new(),
-        count => format!(" · {} so far", commands::pluralize(count, "message")),
-    };
-    let mut text = format!("hardpan · {} · {}{resumed}\n", agent.target().model.name(), agent.layout());
-    if let Some(last) = display::last_exchange(&messages) {
-        text.push_str(&format!("\n{last}\n"));
+    let mut lines = first_minute::Opening::of(app).lines();
+    lines.extend(display::last_exchange(&app.agent.messages()).map(|last| format!("\n{last}")));
+    let (columns, _) = crate::chat::screen::screen_size();
+    wrapped(&lines, columns)
+}
+
+/// Prose for a terminal of so many columns.
+fn wrapped(lines: &[String], columns: usize) -> Vec<Line<'static>> {
+    let text = safe_lines(&lines.join("\n"));
+    text.lines().flat_map(|line| wrap(&[Span::raw(line.to_owned())], columns.min(MAX_COLUMNS))).collect()
+}
+
+/// Shows what takes longer to find out, below the greeting, unless the person has begun by then.
+pub fn show_outlook(app: &Arc<ConversationApp>, face: &FaceSender) {
+    if !app.agent.messages().is_empty() {
+        return;
     }
-    safe_lines(&text).lines().map(|line| Line::from(line.to_owned())).collect()
+    let (app, face) = (app.clone(), face.clone());
+    tokio::spawn(async move {
+        let outlook = first_minute::Outlook::gather(&app, now()).await;
+        if app.agent.messages().is_empty() && !app.agent.is_busy() {
+            let (columns, _) = crate::chat::screen::screen_size();
+            face.agent(AgentUpdate::Lines(wrapped(&outlook.lines(columns), columns)));
+        }
+    });
+}
+
+#[expect(clippy::disallowed_methods, reason = "the edge: from here on, time is an argument")]
+fn now() -> jiff::Timestamp {
+    jiff::Timestamp::now()
 }

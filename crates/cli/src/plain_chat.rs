@@ -20,7 +20,7 @@ use crate::chat::{ExitError, screen};
 use crate::output::{self, OutputFormat};
 use crate::page_chat::conversation::{FaceConversation, FaceSender};
 use crate::page_chat::face_host::PageNotices;
-use crate::page_chat::{greeting, program_clock};
+use crate::page_chat::{greeting, program_clock, show_outlook};
 
 /// The longest line, in bytes, that a terminal with its own line editing passes on (on Linux;
 /// elsewhere less).
@@ -45,6 +45,12 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let detail = if is_json { PlainDetail::QuestionsAndNotes } else { PlainDetail::Everything };
     let mut plain = PlainFace::new(theme, columns, detail, io::stdin().is_terminal());
     let greeting = plain.greet(&if is_json { Vec::new() } else { greeting(&conversation.app) });
+    if !is_json {
+        show_outlook(&conversation.app, &face);
+        if conversation.app.is_offline(&conversation.app.agent.target()) {
+            notices.simulator_is_told();
+        }
+    }
     notices.start();
     let write = if is_json { write_to_stderr } else { write_to_stdout };
     let printer = std::thread::Builder::new().name("plain-face".into()).spawn(move || {

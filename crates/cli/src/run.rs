@@ -84,6 +84,8 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust(args)) => crate::trust::trust(args),
         Some(Command::Doctor(args)) => crate::doctor::doctor(args),
+        Some(Command::Init(args)) => crate::init::init(args),
+        Some(Command::Key(args)) => crate::key_entry::key(args),
         Some(Command::Completions { shell }) => Ok(output::print(completions(*shell))?),
         Some(Command::Man) => Ok(output::print(manual_page()?)?),
         Some(Command::Docs { name, json }) => {

@@ -385,6 +385,43 @@ fn the_doctor_says_what_is_missing_and_what_to_do() {
 }
 
 #[test]
+fn keys_are_stored_and_the_doctor_says_which_is_used_and_why() {
+    let sandbox = Sandbox::new();
+    let stored = sandbox.run_with_input(&["key", "openai"], b"hush-1234\n");
+    assert_eq!(stored.code, Some(0), "{}", stored.stderr);
+    assert!(stored.stderr.contains("keys.toml") && !stored.stderr.contains("hush"), "{}", stored.stderr);
+    let used = |expected: &str| {
+        let text = sandbox.text(&["doctor"]);
+        assert!(text.contains(expected), "{expected}: {text}");
+    };
+    used("ok keys       found for openai (keys.toml); openai is used, the only one with a key\n");
+    assert_eq!(sandbox.run_with_input(&["key", "xai"], b"hush-5678\n").code, Some(0));
+    used("; openai is used, the first in the order of preference; ");
+    sandbox.write("config/config.toml", "provider = \"xai\"\n");
+    used("; xai is used, because `provider` in config.toml says so\n");
+    sandbox.write("config/config.toml", "provider = \"gemini\"\n");
+    used("; but gemini is used, because `provider` in config.toml says so, and has none\n");
+    assert!(sandbox.failure(&["key", "nosuch"]).contains("unknown provider"));
+    assert_eq!(sandbox.run_with_input(&["key", "xai"], b"two words\n").code, Some(1));
+}
+
+#[test]
+fn a_guide_is_written_once_and_never_over_another() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/Cargo.toml", "[package]\nname = \"x\"\n");
+    let proposal = sandbox.json(&["init", "--json"]);
+    assert_eq!((&proposal["exists"], &proposal["written"]), (&false.into(), &false.into()));
+    let path = sandbox.work().join("AGENTS.md");
+    assert!(!path.exists() && sandbox.run(&["init"]).code == Some(0) && !path.exists(), "nobody said yes");
+    assert_eq!(sandbox.run(&["init", "--yes"]).code, Some(0));
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("- test: `cargo test` (Cargo.toml)\n"), "{text}");
+    std::fs::write(&path, "Mine.\n").unwrap();
+    let shown = String::from_utf8(sandbox.run(&["init", "--yes"]).stdout).unwrap();
+    assert!(shown.contains("-Mine.\n") && std::fs::read_to_string(&path).unwrap() == "Mine.\n", "{shown}");
+}
+
+#[test]
 fn completions_and_the_manual_know_every_command() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish"] {

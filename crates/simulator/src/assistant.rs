@@ -43,6 +43,9 @@ pub fn answer(prompt: &Prompt, choice: &ToolChoice) -> SimulatedAnswer {
         return SimulatedAnswer::text(report::greeting());
     }
     evidence.sort_definitions(question.wants_documents);
+    if let Some(name) = question.asked_name() {
+        evidence.keep_definitions_of(name);
+    }
     let seen = evidence.lines.iter().chain(&evidence.files).cloned().collect();
     let mut found = hits::rank(seen, &question.terms, question.wants_documents);
     if *choice != ToolChoice::None {

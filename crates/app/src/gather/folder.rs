@@ -314,6 +314,11 @@ impl FolderReader {
         self.index.with_current_within(wait, &mut |_, _| (), use_index).ok()
     }
 
+    #[cfg(test)]
+    pub(crate) fn index(&self) -> &Arc<LiveIndex> {
+        &self.index
+    }
+
     /// Goes on with an index that was stopped.
     pub(crate) fn resume_indexing(&self) {
         self.index.resume();

@@ -26,6 +26,14 @@ pub enum SlashCommandError {
     Thinking(#[from] UnknownThinkingLevel),
     #[error(transparent)]
     Lookup(#[from] SessionLookupError),
+    #[error("nobody is there to ask")]
+    NobodyToAsk,
+    #[error(transparent)]
+    Settings(#[from] hardpan_app::settings::SettingsError),
+    #[error(transparent)]
+    UnknownName(#[from] hardpan_models::UnknownName),
+    #[error("cannot write {path}: {error}")]
+    NotWritten { path: String, error: std::io::Error },
     #[error("you are in that conversation already")]
     CurrentConversation,
     #[error("{0} is not open; /open lists what is open")]

@@ -12,6 +12,7 @@ mod messages; // what was said: queue, edits of messages, summaries
 mod model; // what is asked: agent, model, thinking, tools
 mod money; // what it costs
 mod session; // which conversation: new, resumed, forked, exported
+mod start; // a key, a guide of the project, the index
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,7 @@ use hardpan_agent::{Agent, Command};
 use hardpan_app::ConversationApp;
 use hardpan_models::did_you_mean;
 
-use super::command_error::SlashCommandError;
+pub use super::command_error::SlashCommandError;
 use crate::output::thousands;
 use arguments::{ArgumentQuery, Choice};
 
@@ -62,6 +63,7 @@ const TABLES: [&[SlashCommand]; 7] = [
     acts::COMMANDS,
     session::COMMANDS,
     messages::COMMANDS,
+    start::COMMANDS,
 ];
 
 /// A message for later. The faces queue it themselves: what it says may name files.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use hardpan_agent::{
     Agent, AgentError, Command, CommandError, Input, InputOutcome, InputSource, RunEnd, ShellVisibility,
 };
+use hardpan_app::attachment_price::AttachmentRefusal;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{Attachments, ConversationApp, FaceHooks};
 use hardpan_prompt::MessageBody;
@@ -82,6 +83,8 @@ enum ActionOutcome {
     Command { command: String, said: Option<String>, failed: Option<ActionFailure> },
     /// The agent handled the prompt.
     Agent(InputOutcome),
+    /// What goes with the prompt costs more than may be sent without a question.
+    NotSent(AttachmentRefusal),
 }
 
 /// Why a command failed.
@@ -147,6 +150,9 @@ impl PromptAction {
         let agent = &app.agent;
         match self {
             PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {
+                if let Err(refusal) = app.confirm_attachments(&prompt, piped_text.as_deref(), &[]).await {
+                    return Ok(ActionOutcome::NotSent(refusal));
+                }
                 let Attachments { images, notes } = app.attach_mentions(&prompt, source);
                 notes.iter().for_each(|note| display::print_wrapped(&output::safe(&note.to_string())));
                 let input = Input {
@@ -193,6 +199,7 @@ fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
         ActionOutcome::Command { command, said, failed } => {
             return finish_command(&command, said, failed, shown);
         }
+        ActionOutcome::NotSent(refusal) => return unfinished(1, refusal.to_string()),
         ActionOutcome::Agent(taken) => taken,
     };
     match taken {

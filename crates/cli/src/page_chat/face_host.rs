@@ -125,11 +125,19 @@ pub struct PageNotices {
     has_terminal: AtomicBool,
     /// How far the index is, as the face was told last.
     progress: Mutex<Option<String>>,
+    /// The greeting said that the simulator answers.
+    is_simulator_told: AtomicBool,
 }
 
 impl PageNotices {
     pub fn new(face: FaceSender) -> Self {
-        PageNotices { face, has_terminal: AtomicBool::new(false), progress: Mutex::default() }
+        let (has_terminal, is_simulator_told) = Default::default();
+        PageNotices { face, has_terminal, progress: Mutex::default(), is_simulator_told }
+    }
+
+    /// The first notice that the simulator answers would say what the greeting has said.
+    pub fn simulator_is_told(&self) {
+        self.is_simulator_told.store(true, Ordering::Relaxed);
     }
 
     pub fn start(&self) {
@@ -143,6 +151,11 @@ impl PageNotices {
 
 impl NoticeSink for PageNotices {
     fn notice(&self, notice: Notice) {
+        let is_known = matches!(notice, Notice::SimulatorAnswers { .. })
+            && self.is_simulator_told.swap(false, Ordering::Relaxed);
+        if is_known {
+            return;
+        }
         if self.has_terminal.load(Ordering::Relaxed) {
             self.face.agent(AgentUpdate::Note(notice.to_string()));
         } else {

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::call_preview::{EditablePart, approval_prompt};
 use super::conversation::FaceSender;
+use crate::key_entry::HiddenInput;
 
 /// The mode that the face is in.
 pub type SharedMode = Arc<Mutex<Mode>>;
@@ -146,6 +147,15 @@ impl PagePrompter {
         self.shown.clone()
     }
 
+    async fn ask_line(&self, question: &str, is_secret: bool) -> Option<String> {
+        let id = self.questions.next_id();
+        let (reply, answer) = oneshot::channel();
+        self.questions.lock().texts.insert(id, reply);
+        let prompt = QuestionPrompt { id, text: question.to_owned(), choices: Vec::new(), is_secret };
+        self.sender.send(PageQuestion::Text(prompt)).ok()?;
+        answer.await.ok().flatten()
+    }
+
     /// What the mode says about a call; none if the person decides.
     fn verdict_of_mode(
         &self,
@@ -188,13 +198,15 @@ impl UserPrompter for PagePrompter {
     }
 
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move { self.ask_line(question, false).await })
+    }
+
+    fn ask_secret<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let id = self.questions.next_id();
-            let (reply, answer) = oneshot::channel();
-            self.questions.lock().texts.insert(id, reply);
-            let prompt = QuestionPrompt { id, text: question.to_owned(), choices: Vec::new() };
-            self.sender.send(PageQuestion::Text(prompt)).ok()?;
-            answer.await.ok().flatten()
+            let hidden = HiddenInput::start();
+            let answer = self.ask_line(question, true).await;
+            drop(hidden);
+            answer
         })
     }
 }

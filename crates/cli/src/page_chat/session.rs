@@ -13,6 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use hardpan_agent::{
     AgentError, Delivery, Input, InputId, InputOutcome, InputSource, RunEnd, ShellVisibility, Spending,
 };
+use hardpan_app::attachment_price::AttachmentRefusal;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{Attachments, ConversationApp};
 use hardpan_prompt::MessageBody;
@@ -41,6 +42,11 @@ pub enum PendingOutcome {
     Input(Result<InputOutcome, AgentError>),
     /// A request that kept the cache warm.
     Ping(Result<Spending, AgentError>),
+    /// The person did not want to pay for what goes with it.
+    NotSent {
+        refusal: AttachmentRefusal,
+        text: String,
+    },
     /// The person's own command, with its output and its exit code.
     Shell(Result<(String, Option<i32>), AgentError>),
 }
@@ -164,8 +170,6 @@ impl Session {
             Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
             None => (text, delivery),
         };
-        let Attachments { images, notes } = self.app.attach_mentions(&text, PromptSource::Typed);
-        notes.iter().for_each(|note| self.note(&note.to_string()));
         self.last_input += 1;
         let id = InputId(self.last_input);
         if is_printed {
@@ -173,8 +177,16 @@ impl Session {
         }
         self.was_stopped.store(false, Ordering::Relaxed);
         self.tell_of_plan();
-        let input = Input { text, below: None, images, source: InputSource::Interactive, id: Some(id) };
-        self.queue(input, delivery);
+        let (app, face) = (self.app.clone(), self.face.clone());
+        self.pending.push(Box::pin(async move {
+            if let Err(refusal) = app.confirm_attachments(&text, None, &[]).await {
+                return PendingOutcome::NotSent { refusal, text };
+            }
+            let Attachments { images, notes } = app.attach_mentions(&text, PromptSource::Typed);
+            notes.iter().for_each(|note| face.agent(AgentUpdate::Note(note.to_string())));
+            let input = Input { text, below: None, images, source: InputSource::Interactive, id: Some(id) };
+            PendingOutcome::Input(app.agent.queue(input, delivery).await)
+        }));
     }
 
     fn queue(&mut self, input: Input, delivery: Delivery) {
@@ -259,6 +271,10 @@ impl Session {
             }
             PendingOutcome::Input(Ok(InputOutcome::Handled | InputOutcome::Queued(_))) => {}
             PendingOutcome::Ping(Ok(spent)) => self.tell_of_ping(&spent),
+            PendingOutcome::NotSent { refusal, text } => {
+                self.note(&refusal.to_string());
+                self.face.event(Event::TakenBack(text));
+            }
             PendingOutcome::Shell(Ok((output, exit_code))) => self.show_shell(&output, exit_code),
             PendingOutcome::Input(Err(error))
             | PendingOutcome::Ping(Err(error))

@@ -21,10 +21,9 @@ pub fn status_line(app: &ConversationApp) -> StatusLine {
         _ => breakdown.price.cold,
     });
     StatusLine {
-        model: if app.is_simulated() {
-            "offline".to_owned()
-        } else {
-            agent.target().model.name().to_string()
+        model: match agent.target() {
+            target if app.is_simulated() || app.is_offline(&target) => "offline".to_owned(),
+            target => target.model.name(),
         },
         layers: layers(&usage),
         cost: cost(app, usage.session.dollars),

@@ -12,6 +12,8 @@ use super::input::MAX_LINE_BYTES;
 #[derive(Debug, thiserror::Error)]
 pub enum RpcError {
     #[error(transparent)]
+    NotSent(#[from] hardpan_app::attachment_price::AttachmentRefusal),
+    #[error(transparent)]
     Request(#[from] InvalidRequestError),
     #[error(transparent)]
     Agent(#[from] AgentError),

@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
-use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter, is_yes};
+use hardpan_app::attachment_price::AttachmentPrice;
 use tokio::sync::oneshot;
 
 use super::error::AnswerError;
-use super::response::OutputMessage;
+use super::response::{OutputMessage, PriceQuestion};
 use super::writer::JsonWriter;
 
 /// The reason that the model reads when nobody can answer any more.
@@ -35,6 +36,8 @@ struct State {
 enum AnswerChannel {
     Verdict(oneshot::Sender<ApprovalVerdict>),
     Text(oneshot::Sender<Option<String>>),
+    /// The same about the price of a prompt, which is not sent until then.
+    Price(oneshot::Sender<Option<String>>),
 }
 
 /// The client's answer to a question.
@@ -59,7 +62,9 @@ impl PendingQuestions {
             (Some(AnswerChannel::Verdict(question)), Answer::Verdict(verdict)) => {
                 question.send(verdict).is_ok()
             }
-            (Some(AnswerChannel::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
+            (Some(AnswerChannel::Text(question) | AnswerChannel::Price(question)), Answer::Text(text)) => {
+                question.send(text).is_ok()
+            }
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
                 return Err(AnswerError::OtherKind { id: id.to_owned() });
@@ -67,6 +72,11 @@ impl PendingQuestions {
             (None, _) => false,
         };
         sent.then_some(()).ok_or_else(|| AnswerError::NotWaiting { id: id.to_owned() })
+    }
+
+    /// Answers questions about prices with no: what they are about is not to be sent any more.
+    pub fn decline_prices(&self) {
+        self.state().waiting.retain(|_, question| !matches!(question, AnswerChannel::Price(_)));
     }
 
     /// Answers all open and future questions with no, because no more answers will come.
@@ -122,12 +132,25 @@ impl UserPrompter for PendingQuestions {
     }
 
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
-        Box::pin(async move {
-            let (id, answer) = self.open(AnswerChannel::Text)?;
-            let _remove = RemoveOnDrop { questions: self, id: &id };
-            self.out.write_line(&OutputMessage::InputRequest { id: id.clone(), prompt: question.to_owned() });
-            answer.await.ok().flatten()
-        })
+        Box::pin(self.ask_line(question.to_owned(), None))
+    }
+
+    fn confirm_price(&self, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
+        let question = format!("What goes with this prompt costs {price}. Send it? yes or no");
+        let AttachmentPrice { tokens, dollars } = price;
+        let answer = self.ask_line(question, Some(PriceQuestion { tokens, dollars, limit }));
+        Box::pin(async move { answer.await.is_some_and(|answer| is_yes(&answer)) })
+    }
+}
+
+impl PendingQuestions {
+    /// Asks for a line of text.
+    async fn ask_line(&self, prompt: String, price: Option<PriceQuestion>) -> Option<String> {
+        let kind = if price.is_some() { AnswerChannel::Price } else { AnswerChannel::Text };
+        let (id, answer) = self.open(kind)?;
+        let _remove = RemoveOnDrop { questions: self, id: &id };
+        self.out.write_line(&OutputMessage::InputRequest { id: id.clone(), prompt, price });
+        answer.await.ok().flatten()
     }
 }
 

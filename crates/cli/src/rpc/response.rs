@@ -43,7 +43,22 @@ pub enum OutputMessage {
         id: String,
         /// The question for the user.
         prompt: String,
+        /// Set if the question is whether a prompt is to be sent whose attachments cost this much;
+        /// `yes` sends it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        price: Option<PriceQuestion>,
     },
+}
+
+/// What the attachments of a prompt cost.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct PriceQuestion {
+    /// Tokens, about.
+    pub tokens: usize,
+    /// US dollars, about.
+    pub dollars: f64,
+    /// What may be sent without a question, in US dollars: `ask_above` of the settings.
+    pub limit: f64,
 }
 
 /// The response to a request.

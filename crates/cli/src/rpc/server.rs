@@ -224,11 +224,12 @@ impl RpcServer {
         if delivery.is_none() && !is_command && self.is_busy() {
             return reply.fail(AgentError::Busy);
         }
-        let mut input = match prompt_input(&app, &self.out, text, images) {
-            Ok(input) => input,
-            Err(error) => return reply.fail(error),
-        };
+        if let Err(error) = check_images(&images) {
+            return reply.fail(error);
+        }
+        let out = self.out.clone();
         if is_command {
+            let input = prompt_input(&app, &out, text, images);
             self.background.spawn(async move { respond(&reply, agent.prompt(input).await) });
             return;
         }
@@ -238,7 +239,6 @@ impl RpcServer {
         let claim = agent.claim_work();
         let inputs = self.pending_inputs.clone();
         let (id, reply) = inputs.add(reply);
-        input.id = Some(id);
         self.inputs.spawn(async move {
             before.wait().await;
             if was_idle {
@@ -246,6 +246,11 @@ impl RpcServer {
                 // into its queues, where it would stay if that run was stopped.
                 agent.wait_until_idle().await;
             }
+            if let Err(refusal) = app.confirm_attachments(&text, None, &images).await {
+                reply.fail(refusal);
+                return inputs.remove(id);
+            }
+            let input = Input { id: Some(id), ..prompt_input(&app, &out, text, images) };
             // If idle, the agent starts a run whatever the delivery mode.
             let outcome = agent.queue_claimed(input, delivery.unwrap_or(Delivery::Steer), claim).await;
             let ran = matches!(outcome, Ok(InputOutcome::Ran(_)));
@@ -261,6 +266,7 @@ impl RpcServer {
     fn abort(&mut self, reply: PendingResponse, response_sent: ResponseSent) {
         let agent = self.app.agent.clone();
         agent.abort();
+        self.questions.decline_prices();
         let before = std::mem::replace(&mut self.last_response, response_sent);
         self.background.spawn(async move {
             before.wait().await;
@@ -380,18 +386,16 @@ fn respond(reply: &PendingResponse, outcome: Result<InputOutcome, AgentError>) {
     }
 }
 
+/// Fails if an image of a request is none that a provider accepts.
+fn check_images(images: &[Image]) -> Result<(), RpcError> {
+    images.iter().try_for_each(|image| image.check_data().and_then(|()| image.check()))?;
+    Ok(())
+}
+
 /// The agent's input, with the images of the request and those that the text mentions.
-fn prompt_input(
-    app: &ConversationApp,
-    out: &JsonWriter,
-    text: String,
-    images: Vec<Image>,
-) -> Result<Input, RpcError> {
-    for image in &images {
-        image.check_data().and_then(|()| image.check())?;
-    }
+fn prompt_input(app: &ConversationApp, out: &JsonWriter, text: String, images: Vec<Image>) -> Input {
     let attachments = app.attach_mentions(&text, PromptSource::Typed);
     attachments.notes.iter().for_each(|note| out.write_note(note, NoteKind::Mention));
     let images = images.into_iter().chain(attachments.images).collect();
-    Ok(Input { text, below: None, images, source: InputSource::Rpc, id: None })
+    Input { text, below: None, images, source: InputSource::Rpc, id: None }
 }

@@ -83,6 +83,19 @@ impl Evidence {
         });
     }
 
+    /// Keeps the definitions of this name. The index also finds names that only contain it: those are
+    /// no answer, but may be what was meant.
+    pub fn keep_definitions_of(&mut self, name: &str) {
+        let similar = self.definitions.iter().map(|it| it.name().to_owned());
+        let mut similar: Vec<String> = similar.filter(|it| !it.eq_ignore_ascii_case(name)).collect();
+        self.definitions.retain(|it| it.name().eq_ignore_ascii_case(name));
+        similar.dedup();
+        similar.truncate(3);
+        if self.definitions.is_empty() && !similar.is_empty() {
+            self.nearest_names = Some(similar.join(", "));
+        }
+    }
+
     /// Whether a tool was called.
     pub fn has_called(&self, tool: &str) -> bool {
         self.called.iter().any(|called| called == tool)

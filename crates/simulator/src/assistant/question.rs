@@ -158,6 +158,16 @@ impl Question {
     }
 }
 
+impl Question {
+    /// The name that is asked about, if it is spelled as one: a lower-case word may mean other names, too.
+    pub fn asked_name(&self) -> Option<&str> {
+        let (Intent::Users(name) | Intent::Definition(name)) = &self.intent else { return None };
+        let name = name.rsplit(['.', ':', '#']).next().unwrap_or(name);
+        let is_word = identifier_parts(name).len() == 1 && !name.contains(char::is_uppercase);
+        (!is_word).then_some(name)
+    }
+}
+
 /// The words of a text in lower case, without marks.
 fn plain_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());

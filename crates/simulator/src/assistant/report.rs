@@ -17,7 +17,7 @@ const MAX_LINE_CHARS: usize = 100;
 
 const INTRODUCTION: &str =
     "I am Hardpan's offline assistant: there is no language model behind this answer, only a search.";
-const KEY_HINT: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; \
+const KEY_HINT: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; \
                    `hardpan providers` lists them.";
 
 /// The answer to a greeting.
@@ -101,7 +101,7 @@ pub fn users(name: &str, evidence: &Evidence) -> Option<String> {
         count => {
             let mut files: Vec<&str> = code.iter().map(|line| line.source.as_str()).collect();
             files.dedup();
-            let head = format!("Used in {} of {}:", plural(count, "line"), plural(files.len(), "file"));
+            let head = format!("Used in {} of {}:\n", plural(count, "line"), plural(files.len(), "file"));
             add(&mut text, &head);
             code.iter().take(MAX_PLACES).for_each(|line| text.push_str(&place(line)));
             text.push_str(&more(count, MAX_PLACES, "line"));
@@ -110,7 +110,7 @@ pub fn users(name: &str, evidence: &Evidence) -> Option<String> {
     if !others.is_empty() {
         let named = others.iter().take(3).copied().collect::<Vec<_>>().join(", ");
         let more = if others.len() > 3 { ", …" } else { "" };
-        add(&mut text, &format!("Also named in {named}{more}."));
+        add(&mut text, &format!("\nAlso named in {named}{more}."));
     }
     Some(text)
 }

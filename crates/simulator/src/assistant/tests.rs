@@ -195,7 +195,7 @@ fn the_users_of_a_name_are_its_lines_without_its_definition() {
     ][..];
     let (report, _) = converse("who uses RetryPolicy?", files);
     assert!(
-        report.contains("Used in 1 line of 1 file:\n- src/main.go:3: `func main() { RetryPolicy() }`"),
+        report.contains("Used in 1 line of 1 file:\n\n- src/main.go:3: `func main() { RetryPolicy() }`"),
         "{report}"
     );
     assert!(report.contains("Also named in README.md."), "{report}");

@@ -213,4 +213,6 @@ pub struct QuestionPrompt {
     pub text: String,
     /// Choices, if there are any; a free line is always possible.
     pub choices: Vec<String>,
+    /// What is typed is neither shown nor printed.
+    pub is_secret: bool,
 }

@@ -70,8 +70,13 @@ impl Model {
             }
             AgentUpdate::ApprovalAsked(prompt) => self.ask_approval(prompt, effects),
             AgentUpdate::ApprovalClosed { id } => self.close_approval(id),
-            AgentUpdate::QuestionAsked(prompt) => {
+            AgentUpdate::QuestionAsked(mut prompt) => {
                 self.finish_answer();
+                // What is asked about is printed whole; the last line is the question.
+                if let Some((subject, question)) = prompt.text.rsplit_once('\n') {
+                    self.say(BlockKind::Text, BlockSource::Output(subject.to_owned()));
+                    prompt.text = question.to_owned();
+                }
                 let question = OpenQuestion { prompt, marked: None, answer: Default::default() };
                 self.question = Some(question);
                 self.notify("asks", effects);

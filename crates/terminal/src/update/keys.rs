@@ -385,8 +385,9 @@ impl Model {
     }
 
     fn close_question(&mut self, answer: Option<String>, id: u64, effects: &mut Vec<Effect>) {
-        self.question = None;
-        self.print_question_answer(answer.as_deref());
+        let is_secret = self.question.take().is_some_and(|question| question.prompt.is_secret);
+        let shown = if is_secret { answer.as_ref().map(|_| "(not shown)") } else { answer.as_deref() };
+        self.print_question_answer(shown);
         effects.push(Effect::AnswerQuestion { id, answer });
     }
 }

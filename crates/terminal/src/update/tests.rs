@@ -52,7 +52,8 @@ fn face_in(state: FaceState) -> TestFace {
         }
         FaceState::Question => {
             let choices = vec!["red".into(), "blue".into()];
-            face.agent(AgentUpdate::QuestionAsked(QuestionPrompt { id: 7, text: "Which?".into(), choices }));
+            let prompt = QuestionPrompt { id: 7, text: "Which?".into(), choices, is_secret: false };
+            face.agent(AgentUpdate::QuestionAsked(prompt));
         }
         FaceState::Compacting => drop(face.agent(AgentUpdate::Compacting { text: "41k".into() })),
         FaceState::Retry => {

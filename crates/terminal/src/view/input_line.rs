@@ -26,6 +26,9 @@ pub(super) fn input_rows(model: &Model, most: usize) -> InputRows {
             return buffer_rows(model, &format!("no, because {prompt}"), reason, most);
         }
         (FaceState::Question, _, Some(question)) => {
+            if question.prompt.is_secret {
+                return buffer_rows(model, &prompt, &masked(&question.answer), most);
+            }
             return buffer_rows(model, &prompt, &question.answer, most);
         }
         _ => {}
@@ -45,6 +48,15 @@ pub(super) fn input_rows(model: &Model, most: usize) -> InputRows {
         last.spans.push(Span::styled(escape(rest).into_owned(), model.theme.style(Role::Quiet)));
     }
     input
+}
+
+/// As many stars as there are characters, with the cursor at its place.
+fn masked(answer: &EditBuffer) -> EditBuffer {
+    let stars = |text: &str| "*".repeat(text.chars().count());
+    let mut shown = EditBuffer::default();
+    shown.set_text(&stars(answer.text()));
+    shown.move_to(stars(&answer.text()[..answer.cursor()]).len());
+    shown
 }
 
 fn buffer_rows(model: &Model, prompt: &str, buffer: &EditBuffer, most: usize) -> InputRows {

@@ -315,9 +315,45 @@ fn a_question_with_choices() {
             id: 1,
             text: "Which one do you mean?".into(),
             choices,
+            is_secret: false,
         }));
         face.press("down");
     }));
+}
+
+#[test]
+fn what_a_question_is_about_is_printed_above_it() {
+    let mut face = TestFace::new(80, 24);
+    let (id, text) = (1, "# demo\n\n- `src/`: 2 files\nWrite this?".to_owned());
+    face.agent(AgentUpdate::QuestionAsked(QuestionPrompt {
+        id,
+        text,
+        choices: Vec::new(),
+        is_secret: false,
+    }));
+    face.draw();
+    let drawn = face.drawing();
+    assert!(drawn.contains("- `src/`: 2 files\n") && !drawn.contains("^J"), "{drawn}");
+    face.press("y");
+    face.press("enter");
+    let drawn = face.drawing();
+    assert!(drawn.contains("- `src/`: 2 files\n") && !drawn.contains("Write this?"), "{drawn}");
+}
+
+#[test]
+fn a_secret_answer_is_neither_drawn_nor_printed() {
+    let mut face = TestFace::new(80, 24);
+    let (id, text) = (1, "The key".to_owned());
+    let prompt = QuestionPrompt { id, text, choices: Vec::new(), is_secret: true };
+    face.agent(AgentUpdate::QuestionAsked(prompt));
+    face.draw();
+    "hush".chars().for_each(|c| _ = face.press(&c.to_string()));
+    let typed = face.drawing();
+    assert!(typed.contains("****") && !typed.contains("hush"), "{typed}");
+    let effects = face.press("enter");
+    assert_eq!(effects, [crate::model::Effect::AnswerQuestion { id: 1, answer: Some("hush".into()) }]);
+    let printed = face.drawing();
+    assert!(!printed.contains("hush"), "{printed}");
 }
 
 #[test]

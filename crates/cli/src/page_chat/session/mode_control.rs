@@ -66,7 +66,7 @@ impl Session {
         self.plan_question = Some(id);
         let choices = modes::PLAN_ANSWERS.map(str::to_owned).to_vec();
         let text = modes::PLAN_QUESTION.to_owned();
-        self.face.agent(AgentUpdate::QuestionAsked(QuestionPrompt { id, text, choices }));
+        self.face.agent(AgentUpdate::QuestionAsked(QuestionPrompt { id, text, choices, is_secret: false }));
     }
 
     /// Carries out a plan, gives it to the editor, or goes on with what the person said instead.
