@@ -414,11 +414,11 @@ fn a_guide_is_written_once_and_never_over_another() {
     let path = sandbox.work().join("AGENTS.md");
     assert!(!path.exists() && sandbox.run(&["init"]).code == Some(0) && !path.exists(), "nobody said yes");
     assert_eq!(sandbox.run(&["init", "--yes"]).code, Some(0));
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains("- test: `cargo test` (Cargo.toml)\n"), "{text}");
-    std::fs::write(&path, "Mine.\n").unwrap();
+    fs::write(&path, "Mine.\n").unwrap();
     let shown = String::from_utf8(sandbox.run(&["init", "--yes"]).stdout).unwrap();
-    assert!(shown.contains("-Mine.\n") && std::fs::read_to_string(&path).unwrap() == "Mine.\n", "{shown}");
+    assert!(shown.contains("-Mine.\n") && fs::read_to_string(&path).unwrap() == "Mine.\n", "{shown}");
 }
 
 #[test]

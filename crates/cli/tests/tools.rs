@@ -88,7 +88,7 @@ fn commands_see_no_keys() {
 fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
-    terminal.expect("hardpan · ");
+    terminal.expect("hardpan ");
     terminal.expect("you: ");
     terminal.say("Hello", "I have nothing to add.");
     terminal.expect("done ");
