@@ -277,7 +277,7 @@ impl Agent {
         let form = forms.take_sent(&run_state.render_cache, &selection.target);
         let sent = form.as_ref().map_or((&assembled.prompt, &assembled.measured), |form| (&form.0, &form.1));
         let times = RequestTimes { sent: started, began };
-        let base = if snapshot.tools.is_empty() { CacheBase::Standalone } else { CacheBase::Conversation };
+        let base = if snapshot.stands_alone { CacheBase::Standalone } else { CacheBase::Conversation };
         let loss = self.record_bill(purpose, selection, (sent, base), None, &answer, times);
         self.emit_cache_loss(None, loss).await;
         Ok(answer)

@@ -8,6 +8,7 @@ use hardpan_prompt::{
 };
 
 use crate::breakpoints::CacheEnds;
+use crate::declared_tools::{PromptHead, ToolPlace};
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::layout_state::StateStorage;
@@ -16,7 +17,7 @@ use crate::snapshot::{AgentMode, ContextImage, OVERVIEW_KEY, is_conversation_pla
 use crate::texts::fill_template;
 use crate::{run_context, system};
 
-/// The `inline` layout. It keeps no state.
+/// The `inline` layout. It keeps no state but the declared tools.
 pub struct Inline;
 
 impl StateStorage for Inline {}
@@ -24,10 +25,12 @@ impl StateStorage for Inline {}
 impl Layout for Inline {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
+        let mut layout_state = snapshot.layout_state.clone();
         let mut prompt = input.empty_prompt();
+        let place = ToolPlace { layout: self, region: Region::Inline, own: None, beside: &[] };
+        let PromptHead { tools, system } = place.begin_prompt(input, &mut layout_state.declared_tools);
         let strict = |block: ToolBlock| ToolBlock { tool: require_all_properties(&block.tool), ..block };
-        prompt.tools = input.tool_blocks(Region::Inline, None).into_iter().map(strict).collect();
-        let system = system::system_prompt_segments(input, self);
+        prompt.tools = tools.into_iter().map(strict).collect();
         prompt.system_id = input.target.profile.message_ids.then(|| system::system_message_id(&system));
         prompt.system.extend((!system.is_empty()).then(|| Block::new(Region::Inline, Content::Text(system))));
 
@@ -85,7 +88,7 @@ impl Layout for Inline {
         let measured = ends.mark(input, &mut prompt, inserted, conversation);
         Arrangement {
             prompt,
-            layout_state: snapshot.layout_state.clone(),
+            layout_state,
             measured: Some(measured),
             fold: None,
         }

@@ -67,11 +67,6 @@ impl LayoutInput<'_> {
 
     /// The tools as blocks, with schemas in the form the provider wants, so that a layout measures
     /// what is sent. `own` is the tool that the layout itself pretends to call, if it has one.
-    pub(crate) fn tool_blocks(&self, region: Region, own: Option<Tool>) -> Vec<ToolBlock> {
-        self.blocks_of_tools(self.snapshot.active_tools(), region, own)
-    }
-
-    /// Like [`tool_blocks`](Self::tool_blocks), for other tools than the snapshot's.
     pub(crate) fn blocks_of_tools(
         &self,
         tools: &[Tool],
@@ -196,6 +191,11 @@ pub trait Layout: StateStorage + Send + Sync {
     /// nothing is lost from the cache.
     fn appends_tool_changes(&self) -> bool {
         false
+    }
+
+    /// The tools that its requests declare, without the layout's own; none before the first request.
+    fn declared_tools<'a>(&self, state: &'a LayoutState) -> Option<&'a [Tool]> {
+        state.declared_tools.as_ref().map(|declared| &**declared.tools)
     }
 
     /// Whether the layout keeps files up to date that the model has read or written. If so, they are

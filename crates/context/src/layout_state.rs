@@ -14,6 +14,7 @@ use hardpan_prompt::{AgentMessage, Item, MessageId};
 use serde::{Deserialize, Serialize};
 
 use crate::LayoutName;
+use crate::declared_tools::DeclaredTools;
 use crate::panels::{self, DetachLimits, FrozenHistory, PanelsState};
 use crate::run_context::RunContext;
 use crate::strata::StrataState;
@@ -39,6 +40,9 @@ pub struct LayoutState {
     /// `tiers`: what stands before the conversation within a run.
     #[serde(skip_serializing_if = "RunContext::is_empty")]
     pub(crate) tiers_run: RunContext,
+    /// `panels`, `tiers` and `inline`: the tools that requests declare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) declared_tools: Option<DeclaredTools>,
     /// `tiers`: how many empty tiers its requests have skipped since the session began.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) empty_tiers: u32,
@@ -69,6 +73,13 @@ impl LayoutState {
     /// None if there is nothing to freeze.
     pub fn freeze_limits(&self, messages: &[AgentMessage], last: Option<&MessageId>) -> Option<DetachLimits> {
         panels::freeze_limits(messages, &self.panels.histories, last)
+    }
+
+    /// Lets the next request declare the tools as they are, in every layout, although nothing of it can
+    /// be read from the cache then.
+    pub fn forget_declared_tools(&mut self) {
+        self.strata.declared_tools = None;
+        self.declared_tools = None;
     }
 
     /// The state after a compaction: empty, but for what is about the session and not about its

@@ -27,6 +27,7 @@ mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod breakdown; // where the tokens of a prompt go: by region, kind and tier
 mod breakpoints; // which ends of a prompt get one of the four breakpoints
 mod cache_lifetime; // how long the provider is asked to keep what requests cache
+mod declared_tools; // the list of tools stays what it is while it is cached
 #[cfg(test)]
 mod documented_tests; // what the documents of the modelled systems say
 mod fallbacks; // the same prompt for models without tools or without images

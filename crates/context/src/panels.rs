@@ -20,6 +20,7 @@ use rustc_hash::FxHashSet;
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece};
 use crate::breakpoints::CacheEnds;
+use crate::declared_tools::{PromptHead, ToolPlace};
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
@@ -63,8 +64,10 @@ impl Layout for Panels {
         let panels = ordered_panels(&items.before, &layout_state.panels, &mut prompt.left_out);
         layout_state.panels.shown = count_hits(input, &panels);
 
-        prompt.tools = input.tool_blocks(Region::Base, Some(panel_tool(input)));
-        let system = system::system_prompt_segments(input, self);
+        let own = Some(panel_tool(input));
+        let place = ToolPlace { layout: self, region: Region::Base, own, beside: &[] };
+        let PromptHead { tools, system } = place.begin_prompt(input, &mut layout_state.declared_tools);
+        prompt.tools = tools;
         let reinjection = &input.texts.phrases.panels.reinjection;
         let hashes =
             [reinjection].into_iter().chain(system.iter().map(|segment| &segment.text)).map(Text::hash);

@@ -103,6 +103,10 @@ impl Layout for Strata {
         true
     }
 
+    fn declared_tools<'a>(&self, state: &'a LayoutState) -> Option<&'a [Tool]> {
+        state.strata.declared_tools.as_ref().map(|declared| &**declared.tools)
+    }
+
     fn base_count(&self, state: &LayoutState) -> Option<u32> {
         Some(state.strata.bases)
     }
@@ -140,7 +144,7 @@ fn finish_arrangement<'a>(
             let folded = draft.fold(input, &input.snapshot.layout_state.strata, due.position, lays_base);
             let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
             // Other tools at the beginning move all places.
-            let fold_site = Some(due.position).filter(|_| !draft.declares_tools_anew(lays_base));
+            let fold_site = Some(due.position).filter(|_| !draft.declares_tools_anew(input, lays_base));
             draft = DraftInput { fold_site, ..DraftInput::new(input, folded, change) }.run();
             draft.fold_sites(input).charge_rent(&mut draft.strata.account);
         }

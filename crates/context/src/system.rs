@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text, Tool};
+use hardpan_prompt::{Hash, ItemKind, Origin, Segment, Text, Tool};
 
 use crate::layout::{Layout, LayoutInput, RepositoryView};
 use crate::snapshot::{AgentMode, PromptType};
@@ -19,7 +19,7 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> V
 }
 
 /// The system prompt that mentions these tools.
-fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[Tool]) -> Vec<Segment> {
+pub fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[Tool]) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut builder = SystemPromptBuilder { input, segments: Vec::new() };
@@ -91,17 +91,6 @@ fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[To
         builder.add("docs", &phrases.docs);
     }
     builder.segments
-}
-
-/// The system prompt that mentions these tools, as one block; none if it is empty.
-pub fn system_block(
-    input: &LayoutInput<'_>,
-    layout: &dyn Layout,
-    tools: &[Tool],
-    region: Region,
-) -> Option<Block> {
-    let segments = segments_with_tools(input, layout, tools);
-    (!segments.is_empty()).then(|| Block::new(region, Content::Text(segments)))
 }
 
 /// The text of all segments.

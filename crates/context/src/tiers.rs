@@ -18,13 +18,14 @@ use hardpan_prompt::{
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
 use crate::breakpoints::CacheEnds;
+use crate::declared_tools::{PromptHead, ToolPlace};
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Coupling, Layout, LayoutInput, RepositoryView};
 use crate::message_builder::MessageBuilder;
 use crate::run_context::{self, ChangedItem, RunItems};
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
-use crate::{AssembledPrompt, Breakdown, LayoutState, Snapshot, Target, system};
+use crate::{AssembledPrompt, Breakdown, LayoutState, Snapshot, Target};
 
 pub use breakdown::{TierInfo, TierTokens};
 use stability::ComingRequest;
@@ -58,11 +59,14 @@ impl Layout for Tiers {
         prompt.left_out.extend(history.left_out);
         let history = TieredHistory::new(snapshot, &history.messages);
 
-        prompt.tools = input.tool_blocks(Region::L0, None);
+        let items_of_l0 = shown.l0_segments(input);
+        let place = ToolPlace { layout: self, region: Region::L0, own: None, beside: &items_of_l0 };
+        let PromptHead { tools, system: mut l0 } =
+            place.begin_prompt(input, &mut layout_state.declared_tools);
+        prompt.tools = tools;
         let mut builder = MessageBuilder::default();
         let mut ends = CacheEnds::default();
-        let mut l0 = system::system_prompt_segments(input, self);
-        l0.extend(shown.l0_segments(input));
+        l0.extend(items_of_l0);
         prompt.system.extend((!l0.is_empty()).then(|| Block::new(Region::L0, Content::Text(l0))));
         history.push(input, Tier::L0, Region::L0, &mut builder, &mut ends);
         ends.add(&builder); // the end of the system prompt, if no history follows it

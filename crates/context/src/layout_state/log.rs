@@ -8,10 +8,15 @@
 //! request added or changed, or the [name](crate::StateStorage::counters_record) of a layout's
 //! counters.
 
+use std::sync::Arc;
+
+use hardpan_prompt::{Hash, Tool};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{LayoutState, StateChange};
 use crate::LayoutName;
+use crate::declared_tools::DeclaredTools;
 
 /// Replaces the whole state.
 const WHOLE: &str = "whole";
@@ -66,13 +71,20 @@ impl LayoutStateLog {
             match name.layout().state_change(&before, &self.current) {
                 StateChange::Nothing => {}
                 StateChange::Added(fields) => added.extend(fields),
-                StateChange::Rewritten => {
-                    self.stored = self.current.clone();
-                    return Some(json!({ WHOLE: self.current }));
-                }
+                StateChange::Rewritten => return Some(self.store_whole()),
             }
         }
+        match added_declarations(before.declared_tools.as_ref(), self.current.declared_tools.as_ref()) {
+            StateChange::Nothing => {}
+            StateChange::Added(fields) => added.extend(fields),
+            StateChange::Rewritten => return Some(self.store_whole()),
+        }
         (!added.is_empty()).then(|| json!({ ADDED: added }))
+    }
+
+    fn store_whole(&mut self) -> Value {
+        self.stored = self.current.clone();
+        json!({ WHOLE: self.current })
     }
 
     /// The records to store at the end of a run: the counters that changed since they were stored
@@ -99,6 +111,42 @@ impl LayoutStateLog {
     }
 }
 
+/// The declared tools in an additions record.
+#[derive(Serialize, Deserialize)]
+struct DeclaredToolsAddition {
+    /// Only where they are others than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared_tools: Option<Arc<Vec<Tool>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared_with: Option<Hash>,
+}
+
+fn added_declarations(before: Option<&DeclaredTools>, after: Option<&DeclaredTools>) -> StateChange {
+    let Some(after) = after else {
+        return if before.is_some() { StateChange::Rewritten } else { StateChange::Nothing };
+    };
+    if before == Some(after) {
+        return StateChange::Nothing;
+    }
+    let is_same = before.is_some_and(|before| before.tools == after.tools);
+    StateChange::added(&DeclaredToolsAddition {
+        declared_tools: (!is_same).then(|| after.tools.clone()),
+        declared_with: Some(after.prefix),
+    })
+}
+
+fn apply_declarations(state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
+    let DeclaredToolsAddition { declared_tools, declared_with } = DeclaredToolsAddition::deserialize(added)?;
+    let former = state.declared_tools.take();
+    state.declared_tools = match (declared_with, former) {
+        (None, former) => former,
+        (Some(prefix), former) => {
+            declared_tools.or(former.map(|former| former.tools)).map(|tools| DeclaredTools { tools, prefix })
+        }
+    };
+    Ok(())
+}
+
 /// Applies a record; `None` if it cannot be understood.
 fn apply_record(state: &mut LayoutState, record: Value) -> Option<()> {
     let Value::Object(fields) = record else { return None };
@@ -110,6 +158,7 @@ fn apply_record(state: &mut LayoutState, record: Value) -> Option<()> {
             for name in LayoutName::ALL {
                 name.layout().apply_additions(state, &content).ok()?;
             }
+            apply_declarations(state, &content).ok()?;
         }
         counters => {
             let mut layouts = LayoutName::ALL.map(LayoutName::layout).into_iter();

@@ -125,10 +125,10 @@ impl Draft<'_> {
         FoldSites::find(input, &self.strata, &self.prompt, &self.measured, &self.garbage, self.cached)
     }
 
-    /// Whether a fold declares the tools as they are now: only where not even the beginning of the
-    /// prompt can be read from the cache.
-    pub fn declares_tools_anew(&self, lays_base: bool) -> bool {
-        lays_base && self.cached == 0 && !self.strata.tool_changes.is_empty()
+    /// Whether a fold declares other tools than this prompt: a fold that lays BASE writes all but the
+    /// head of the prompt anew, and is the occasion to write that, too.
+    pub fn declares_tools_anew(&self, input: &LayoutInput<'_>, lays_base: bool) -> bool {
+        lays_base && tool_changes::has_other_tools(input, &self.strata)
     }
 
     /// The index of the first message of the conversation that lies wholly after the place.
@@ -163,9 +163,10 @@ impl Draft<'_> {
         folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
         if lays_base {
             (folded.first_effort, folded.effort_changes) = (None, Vec::new());
+            folded.tool_changes.clear();
         }
-        if self.declares_tools_anew(lays_base) {
-            (folded.declared_tools, folded.tool_changes) = (None, Vec::new());
+        if self.declares_tools_anew(input, lays_base) {
+            folded.declared_tools = None;
         }
         folded.account.sites.retain(|site| *site < position);
         folded.account.rents.record_fold(position);

@@ -11,6 +11,7 @@ use hardpan_prompt::{Item, MessageId, Prompt, PromptTokens};
 
 use super::shown_copies::{CopyPlace, ItemCopies, ShownCopies, ShownCopy, subject_name};
 use super::state::{StrataState, Stub};
+use super::tool_changes;
 use crate::layout::LayoutInput;
 
 /// The garbage of a prompt.
@@ -56,6 +57,7 @@ impl Garbage {
         }
         credits.extend(copies.superseded.iter().map(|(copy, _)| (copy.block, copy.saving)));
         credits.extend(copies.idle.iter().map(|(copy, _)| (copy.block, copy.paged_saving)));
+        credits.extend(tool_changes::superfluous_declarations(input, prompt, measured));
         credits.sort_unstable_by_key(|(block, _)| std::cmp::Reverse(*block));
         let mut sum = 0;
         let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
@@ -64,6 +66,11 @@ impl Garbage {
             from_block.push((block, sum));
         }
         Garbage { copies, from_block }
+    }
+
+    /// How many tokens a fold of everything would drop.
+    pub fn total(&self) -> usize {
+        self.after(0)
     }
 
     /// How many tokens a fold at `position`, before the block of this index, would drop.

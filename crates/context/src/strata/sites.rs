@@ -7,6 +7,7 @@ use hardpan_prompt::{AgentMessage, Content, MessageBody, Prompt, PromptMessage, 
 use super::garbage::Garbage;
 use super::lifetimes::LongLived;
 use super::state::{GarbageAccount, StrataState};
+use super::tool_changes::has_other_tools;
 use crate::layout::LayoutInput;
 use crate::{Fold, FoldOutlook, FoldReason, KeepLevel};
 
@@ -56,10 +57,15 @@ impl FoldSites {
             let lost = reasoning.iter().rev().take_while(|(block, _)| *block >= position);
             lost.map(|(_, tokens)| tokens).sum::<usize>()
         };
+        // A fold that lays BASE anew declares the tools as they are.
+        let kept = |position: usize| match position == head && has_other_tools(input, strata) {
+            true => 0,
+            false => through(position),
+        };
         let site = |position: usize| FoldSite {
             position,
-            tokens_after: cached_tokens.saturating_sub(through(position)),
-            garbage: garbage.after(position),
+            tokens_after: cached_tokens.saturating_sub(kept(position)),
+            garbage: if position == head { garbage.total() } else { garbage.after(position) },
             lost: lost_reasoning(position) as f64 * rates.output_ratio(),
         };
         let mut positions = vec![head];
@@ -158,7 +164,7 @@ pub fn update_account(
     let before = head.checked_sub(1).map_or(0, |last| measured.tokens_through(last));
     let account = &mut strata.account;
     account.tokens_after_system = measured.total() - before;
-    account.garbage_tokens = garbage.after(head);
+    account.garbage_tokens = garbage.total();
     match met {
         Some(frontier) => {
             account.sites.retain(|site| *site < frontier);

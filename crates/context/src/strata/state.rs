@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use hardpan_economy::folds::RentAccounts;
 use hardpan_prompt::{
-    Effort, Hash, Item, ItemKind, MessageId, Text, Tool, ToolChangeAction, Volatility, key_name,
+    Effort, Hash, Item, ItemKind, MessageId, Text, ToolChangeAction, Volatility, key_name,
 };
 use serde::{Deserialize, Serialize};
 
 use super::lifetimes::LongLived;
 use crate::FoldOutlook;
+use crate::declared_tools::DeclaredTools;
 
 fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
     groups.is_empty()
@@ -48,10 +49,10 @@ pub struct StrataState {
     /// The changes of effort since then, each before a message of the person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effort_changes: Vec<EffortChange>,
-    /// The tools that requests declare, where later changes are told by messages.
+    /// The tools that requests declare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared_tools: Option<DeclaredTools>,
-    /// The changes of the tools since then, in order.
+    /// The changes of the tools since then, in order, where the model takes them by messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_changes: Vec<ToolChangeSet>,
     /// How far the provider was asked to keep the last request for the long lifetime.
@@ -242,16 +243,6 @@ pub struct EffortChange {
     pub before: MessageId,
     /// The effort from there on.
     pub effort: Effort,
-}
-
-/// The tools that requests declare until the cache is lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeclaredTools {
-    /// The tools, in order, without the layout's own.
-    pub tools: Vec<Tool>,
-    /// Identifies the model and the system prompt that they were declared with.
-    pub prefix: Hash,
 }
 
 /// Changes of the tools that one message told.

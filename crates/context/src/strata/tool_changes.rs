@@ -1,6 +1,6 @@
-//! Changes of the tools that keep the cache: on models that take it, a system message adds or
-//! removes a tool from there on, and the declared tools stay what they were as long as the beginning
-//! of the prompt can be read from the cache.
+//! Changes of the tools that keep the cache: the declared tools stay what they were as long as the
+//! beginning of the prompt can be read from the cache ([`crate::declared_tools`]). On models that take
+//! it, a system message adds or removes a tool from there on; on others that waits for a fold.
 //!
 //! The message stands after the person's message or the results that the change became known with,
 //! because that is the only place where the provider takes it.
@@ -8,17 +8,17 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AvailableTools, Block, Content, Hash, ItemKind, MessageId, Origin, Prompt, PromptMessage, Region, Role,
-    Text, Tool, ToolChange, ToolChangeAction,
+    AvailableTools, Block, Content, ItemKind, MessageId, Origin, Prompt, PromptMessage, PromptTokens, Region,
+    Role, Text, Tool, ToolChange, ToolChangeAction,
 };
 
-use super::state::{DeclaredTools, StrataState, ToolChangeSet};
+use super::state::{StrataState, ToolChangeSet};
 use super::tail::last_sent_message;
 use super::{CONTEXT_TOOL, Strata, context_tool};
+use crate::declared_tools::{PromptHead, ToolPlace};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
 use crate::message_builder::MessageBuilder;
-use crate::system;
 use crate::texts::fill_template;
 
 /// Declares the tools and adds the system prompt, which mentions them. A change since they were declared
@@ -30,27 +30,19 @@ pub fn declare_tools(
     history: &[Arc<ConvertedMessage>],
     prompt: &mut Prompt,
 ) -> Option<ToolChangeSet> {
-    let wanted = input.snapshot.active_tools();
-    if !input.target.takes_tool_changes() {
-        (strata.declared_tools, strata.tool_changes) = (None, Vec::new());
-        add_tools_and_system(input, wanted, prompt);
-        return None;
-    }
-    let told = count_told(&strata.tool_changes, history, input);
-    strata.tool_changes.truncate(told);
-    if let Some(declared) = strata.declared_tools.take() {
-        add_tools_and_system(input, &declared.tools, prompt);
-        strata.declared_tools = Some(declared).filter(|declared| declared.prefix == prefix(prompt));
-    }
-    // Where the model or the system prompt is another, nothing can be read from the cache, and the
-    // tools can be declared as they are.
-    let Some(declared) = &strata.declared_tools else {
-        strata.tool_changes.clear();
-        add_tools_and_system(input, wanted, prompt);
-        let declared = DeclaredTools { tools: wanted.to_vec(), prefix: prefix(prompt) };
-        strata.declared_tools = Some(declared);
-        return None;
+    let before = strata.declared_tools.clone();
+    let own = Some(context_tool(input));
+    let place = ToolPlace { layout: &Strata, region: Region::Base, own, beside: &[] };
+    let PromptHead { tools, system } = place.begin_prompt(input, &mut strata.declared_tools);
+    prompt.tools = tools;
+    prompt.system.extend((!system.is_empty()).then(|| Block::new(Region::Base, Content::Text(system))));
+    let told = match &strata.declared_tools {
+        Some(_) if strata.declared_tools == before => count_told(&strata.tool_changes, history, input),
+        _ => 0,
     };
+    strata.tool_changes.truncate(told);
+    let declared = strata.declared_tools.as_ref().filter(|_| input.target.takes_tool_changes())?;
+    let wanted = input.snapshot.active_tools();
     let new = changes_to(input, &declared.tools, &strata.tool_changes, wanted)?;
     match last_sent_message(input, history) {
         None => Some(new),
@@ -61,15 +53,23 @@ pub fn declare_tools(
     }
 }
 
-fn add_tools_and_system(input: &LayoutInput<'_>, tools: &[Tool], prompt: &mut Prompt) {
-    prompt.tools = input.blocks_of_tools(tools, Region::Base, Some(context_tool(input)));
-    prompt.system = system::system_block(input, &Strata, tools, Region::Base).into_iter().collect();
+/// Whether the requests declare other tools than the snapshot has.
+pub fn has_other_tools(input: &LayoutInput<'_>, strata: &StrataState) -> bool {
+    let wanted = input.snapshot.active_tools();
+    strata.declared_tools.as_ref().is_some_and(|declared| *declared.tools != *wanted)
 }
 
-/// Identifies the model and the system prompt.
-fn prefix(prompt: &Prompt) -> Hash {
-    let model = Hash::of(prompt.model.as_bytes());
-    Hash::chain([model].into_iter().chain(prompt.system.iter().map(Block::hash)))
+/// The declarations that the snapshot does not have, as blocks of the prompt with their tokens.
+pub fn superfluous_declarations(
+    input: &LayoutInput<'_>,
+    prompt: &Prompt,
+    measured: &PromptTokens,
+) -> Vec<(usize, usize)> {
+    let wanted = input.snapshot.active_tools();
+    let is_wanted =
+        |name: &str| name == CONTEXT_TOOL || wanted.iter().any(|wanted| *wanted.name == *name);
+    let superfluous = prompt.tools.iter().enumerate().filter(|(_, block)| !is_wanted(&block.tool.name));
+    superfluous.map(|(block, _)| (block, measured.tokens(block))).collect()
 }
 
 /// The changes that lead from the tools that the model knows to the `wanted` ones. `None`: they are

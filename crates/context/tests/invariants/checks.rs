@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
+use hardpan_context::{AgentMode, LayoutName, LayoutState, LostCache, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
@@ -11,7 +11,7 @@ use hardpan_prompt::{
 };
 
 use crate::coverage::Coverage;
-use crate::random_session::WORKING_DIRECTORY;
+use crate::random_session::{Request, WORKING_DIRECTORY};
 use crate::stored_state::{StoredForm, StoredState, StoredStrata};
 use crate::unified_diff;
 use crate::violation::{CheckResult, require};
@@ -205,6 +205,7 @@ pub struct SentRequest {
     pub shortened: bool,
     /// The tools that the model was to have.
     pub tools: Vec<Tool>,
+    pub agent_mode: AgentMode,
 }
 
 /// What a cache sees of each block: who says it, and the hash of what is said.
@@ -351,8 +352,52 @@ pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &
     Ok(())
 }
 
-/// In `strata`, the model may call the tools of the snapshot and no others, and no change of a tool
-/// is told that is none.
+/// The tools that a prompt declares, without the layout's own.
+pub fn declared_tools(layout: LayoutName, prompt: &Prompt) -> Vec<(String, String)> {
+    let own = layout.layout().own_tool();
+    let others = prompt.tools.iter().filter(|block| Some(&*block.tool.name) != own);
+    others.map(|block| (block.tool.name.to_string(), block.tool.description.to_string())).collect()
+}
+
+/// The declared tools change only where the beginning of the prompt is written anew, and then to those
+/// of the snapshot.
+pub fn tools_stay_declared(
+    layout: LayoutName,
+    request: &Request,
+    target: &Target,
+    before: Option<&SentRequest>,
+    sent: &SentRequest,
+    coverage: &mut Coverage,
+) -> CheckResult {
+    if !target.model.tools {
+        return Ok(());
+    }
+    let own = layout.layout().own_tool();
+    let others = sent.tools.iter().filter(|tool| Some(&*tool.name) != own);
+    let wanted: Vec<(String, String)> =
+        others.map(|tool| (tool.name.to_string(), tool.description.to_string())).collect();
+    let declared = declared_tools(layout, &sent.prompt);
+    let is_same = |before: &&SentRequest| declared_tools(layout, &before.prompt) == declared;
+    if let Some(before) = before.filter(is_same) {
+        coverage.record_if(wanted != declared && before.tools != sent.tools, "outcome: tools wait");
+        return Ok(());
+    }
+    require(declared == wanted, "tools are declared as they are", || format!("{declared:?}, not {wanted:?}"))?;
+    let Some(before) = before else { return Ok(()) };
+    let text = |prompt: &Prompt| prompt.system.iter().map(Block::hash).collect::<Vec<Hash>>();
+    let is_anew = before.prompt.model != sent.prompt.model
+        || text(&before.prompt) != text(&sent.prompt)
+        || before.stored.strata.bases != sent.stored.strata.bases
+        || request.file.lost_cache == Some(LostCache::All)
+        || (request.file.fold && !layout.layout().folds())
+        || before.agent_mode != sent.agent_mode
+        || target.max_input_tokens() < 10_000;
+    coverage.record("outcome: tools declared anew");
+    require(is_anew, "declared tools stay while they are cached", || format!("{declared:?}"))
+}
+
+/// In `strata`, the model may call the tools of the snapshot and no others where it takes changes of
+/// tools, and no change of a tool is told that is none.
 pub fn tools_are_those_of_the_snapshot(
     snapshot: &Snapshot,
     target: &Target,
@@ -381,7 +426,7 @@ pub fn tools_are_those_of_the_snapshot(
     };
     let wanted = names(&mut snapshot.active_tools().iter().filter(|_| target.model.tools));
     let offered = names(&mut known.iter());
-    require(wanted == offered, "the model has the tools of the snapshot", || {
+    require(wanted == offered || !target.takes_tool_changes(), "the model has the tools of the snapshot", || {
         format!("{offered:?}, not {wanted:?}")
     })
 }

@@ -86,9 +86,10 @@ fn run_layout(
             coverage.record("outcome: too long");
             return require(target.max_input_tokens() < 10_000, "there is room", || target.model.name());
         };
+        checks::tools_stay_declared(layout, request, target, before.as_ref(), &sent, coverage)?;
         if let Some(before) = before
             .as_ref()
-            .filter(|before| layout == LayoutName::Strata && must_keep_prefix(request, target, before, &sent))
+            .filter(|before| layout == LayoutName::Strata && must_keep_prefix(request, before, &sent))
         {
             checks::the_prefix_is_kept(before, &sent, coverage)?;
         }
@@ -163,7 +164,8 @@ fn run_request(
     }
     let shortened = prompt.left_out.iter().any(|left| left.reason == OmissionReason::NoRoom);
     let tools = snapshot.active_tools().to_vec();
-    let sent = SentRequest { prompt, layout_state, stored, body, shortened, tools };
+    let agent_mode = snapshot.agent_mode;
+    let sent = SentRequest { prompt, layout_state, stored, body, shortened, tools, agent_mode };
     checks::observe(coverage, layout, &snapshot, &sent);
     Ok(Some(sent))
 }
@@ -251,7 +253,7 @@ fn check_clock_independence(
 
 /// Whether invariant 3 speaks of these two: what was said stayed said, each message by a name of
 /// its own, and nothing had to give way.
-fn must_keep_prefix(request: &Request, target: &Target, before: &SentRequest, after: &SentRequest) -> bool {
+fn must_keep_prefix(request: &Request, before: &SentRequest, after: &SentRequest) -> bool {
     let file = &request.file;
     let prompt = file.prompt.as_ref().map(|prompt| match prompt {
         PromptEntry::Text(_) => MessageId::from("prompt"),
@@ -262,7 +264,8 @@ fn must_keep_prefix(request: &Request, target: &Target, before: &SentRequest, af
     let whole = |sent: &SentRequest| !sent.shortened && images(&sent.prompt) < 100;
     // A window that is nearly full folds by itself.
     let folded = before.stored.strata.folds != after.stored.strata.folds;
-    let same_tools = before.tools == after.tools || target.takes_tool_changes();
+    let declared = |sent: &SentRequest| checks::declared_tools(LayoutName::Strata, &sent.prompt);
+    let same_tools = declared(before) == declared(after) && before.agent_mode == after.agent_mode;
     request.step == Step::Appended && same_tools && !folded && unique && whole(before) && whole(after)
 }
 

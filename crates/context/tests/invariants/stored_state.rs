@@ -30,6 +30,7 @@ pub struct StoredStrata {
     pub frontier: Option<StoredFrontier>,
     pub tails: Vec<StoredTail>,
     pub folds: u32,
+    pub bases: u32,
 }
 
 /// A TAIL that was sent for one turn.
