@@ -125,6 +125,7 @@ impl Agent {
         let agent = Agent { inner: Arc::new(inner) };
         agent.register_recall();
         agent.register_message_tool();
+        agent.note_declared_tools();
         agent
     }
 

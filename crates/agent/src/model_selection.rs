@@ -48,9 +48,10 @@ impl Agent {
         lock(&self.inner.selection).thinking
     }
 
-    /// Stores model and layout of a conversation whose first run ended without an answer: no request
-    /// tells of them, and the conversation must go on with the same ones.
-    pub(crate) fn store_unanswered_choice(&self) {
+    /// Stores model and layout of a conversation that begins: until a request is answered nothing else
+    /// tells of them, and the conversation must go on with the same ones, however it is interrupted.
+    /// Nobody waits for it: whoever stores the prompt that follows does.
+    pub(crate) fn store_first_choice(&self) {
         let (provider, model, layout) = {
             let selection = lock(&self.inner.selection);
             let ModelSelection { target, layout, .. } = &*selection;

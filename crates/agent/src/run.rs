@@ -131,7 +131,6 @@ impl Agent {
             Err(error) => (RunEnd::Error { message: error.to_string() }, Some(error)),
         };
         tracing::info!(end = ?stop, "run ended");
-        self.store_unanswered_choice();
         lock(&self.inner.conversation).store_run_records(FlushScope::Run, self.now());
         if self.events().has_listeners::<AgentEnd>() {
             let messages = messages_after(&lock(&self.inner.conversation).messages, before.as_ref());
@@ -148,6 +147,7 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<RunEnd, AgentError> {
         tracing::trace!(prompt = %prepared.text, "run started");
+        self.store_first_choice();
         // The prompt is stored before anything else, so that it survives whatever comes next.
         let prompt = MessageBody::User { content: prepared.parts() };
         let mut fresh = Some(self.add_message(prompt, prepared.id).await?);

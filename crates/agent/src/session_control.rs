@@ -46,6 +46,7 @@ impl Agent {
         let from = previous.session.clone();
         // Dropping it waits until its file is written. A panic has been reported where it happened.
         let _ = tokio::task::spawn_blocking(move || drop(previous)).await;
+        self.note_declared_tools();
         *lock(&self.inner.last_request) = None;
         lock(&self.inner.selection).client = Arc::default();
         match how {

@@ -15,6 +15,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hardpan_agent::session_ledger::ledger_from_entries;
+use hardpan_economy::ledger::RequestPurpose;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Record, Session, SessionProblemKind, SessionStore};
 use hardpan_test_support::SimulatorServer;
@@ -59,9 +61,9 @@ default: {{text: 'Fine, I go on.'}}
 }
 
 /// A folder with something to look at, and the simulator as its provider.
-fn sandbox(url: &str) -> Sandbox {
+fn sandbox(url: &str, config: &str) -> Sandbox {
     let sandbox = Sandbox::new();
-    let config = format!("[providers.anthropic]\nbase_url = \"{url}/v1\"\n");
+    let config = format!("{config}[providers.anthropic]\nbase_url = \"{url}/v1\"\n");
     sandbox.write("config/config.toml", config);
     sandbox.write("work/notes.md", "A ring has no end.\n".repeat(40));
     sandbox.write("work/src/ring.rs", "pub struct Ring;\n\nimpl Ring {\n    pub fn push(&mut self) {}\n}\n");
@@ -75,6 +77,20 @@ fn hardpan(sandbox: &Sandbox, args: &[&str]) -> Command {
     command.env("HARDPAN_DATA_DIR", folder("data")).env("HARDPAN_STATE_DIR", folder("state"));
     command.env("HARDPAN_CACHE_DIR", folder("cache"));
     command
+}
+
+/// What the killed sessions are about.
+struct KillPlan {
+    script: String,
+    /// Settings of the user.
+    config: &'static str,
+    flags: &'static [&'static str],
+}
+
+impl KillPlan {
+    fn new(script: String, flags: &'static [&'static str]) -> Self {
+        KillPlan { script, config: "", flags }
+    }
 }
 
 /// Numbers that look random and follow from a seed (SplitMix64).
@@ -195,17 +211,20 @@ struct KilledSession {
     /// Further flags of the process that is killed.
     flags: &'static [&'static str],
     acknowledged: Vec<(String, Value)>,
+    /// How many requests the sub-agents have made whose end was told.
+    task_requests: u64,
     /// How much streamed text was lost, at the worst: how long it had been shown.
     worst: Duration,
     counts: BTreeMap<&'static str, usize>,
 }
 
 impl KilledSession {
-    fn new(url: &str, flags: &'static [&'static str]) -> Self {
+    fn new(url: &str, plan: &KillPlan) -> Self {
         KilledSession {
-            sandbox: sandbox(url),
-            flags,
+            sandbox: sandbox(url, plan.config),
+            flags: plan.flags,
             acknowledged: Vec::new(),
+            task_requests: 0,
             worst: Duration::ZERO,
             counts: BTreeMap::new(),
         }
@@ -239,7 +258,10 @@ impl KilledSession {
             return;
         };
         self.check_file(&path, &seen, killed);
-        let go_on = [&["--continue", "-p", "Go on.", "--output", "json"], self.flags].concat();
+        // Model and layout are those of the session.
+        let yes = self.flags.iter().copied().filter(|flag| *flag == "--yes");
+        let go_on: Vec<&str> =
+            ["--continue", "-p", "Go on.", "--output", "json"].into_iter().chain(yes).collect();
         let output = hardpan(&self.sandbox, &go_on).output();
         let output = output.expect("the binary can be run");
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -251,6 +273,7 @@ impl KilledSession {
         let session = Session::open(&path).expect("the session opens");
         assert!(session.problems.is_empty(), "it is whole again: {:?}", session.problems);
         self.assert_messages_stored(&session);
+        self.assert_tasks_billed(&session);
     }
 
     /// Whatever ran in the workspace is gone with the agent, or right after it.
@@ -274,6 +297,8 @@ impl KilledSession {
     }
 
     fn acknowledge(&mut self, seen: &[TimedEvent]) {
+        let ended = seen.iter().filter(|seen| is_event(&seen.event, "task_end"));
+        self.task_requests += ended.filter_map(|end| end.event["used"]["requests"].as_u64()).sum::<u64>();
         for TimedEvent { event, .. } in seen.iter().filter(|seen| is_event(&seen.event, "message_end")) {
             let message = &event["message"];
             self.acknowledged.push((message["id"].as_str().expect("an id").to_owned(), message.clone()));
@@ -290,6 +315,11 @@ impl KilledSession {
             self.count(if torn { "torn tail" } else { "answer recovered" });
         }
         self.assert_messages_stored(&session);
+        let branch = session.branch(None).expect("a branch");
+        let chosen = self.flags.windows(2).find(|flags| flags[0] == "--layout").map(|flags| flags[1]);
+        if let Some(layout) = chosen.filter(|_| !branch.messages.is_empty()) {
+            assert_eq!(branch.layout.as_deref(), Some(layout), "the layout of the flag");
+        }
         let last = seen.iter().rev().find(|seen| is_event(&seen.event, "message_start"));
         self.count(match last.map(|last| &last.event["message"]) {
             None => "killed before the first event",
@@ -300,6 +330,15 @@ impl KilledSession {
             Some(_) => "killed while a message was stored",
         });
         self.assert_text_stored(&session, seen, killed);
+    }
+
+    /// What sub-agents that ended have used is on the bill of the conversation, and its parts add up.
+    fn assert_tasks_billed(&self, session: &Session) {
+        let ledger = ledger_from_entries(&session.entries);
+        let tasks = ledger.by_purpose.get(&RequestPurpose::Task).copied().unwrap_or_default();
+        assert!(tasks.requests >= self.task_requests, "{tasks:?} for {}", self.task_requests);
+        let by_purpose: f64 = ledger.by_purpose.values().map(|totals| totals.dollars).sum();
+        assert!((by_purpose - ledger.total.dollars).abs() < 1e-9, "{ledger:?}");
     }
 
     /// Every message that was acknowledged is in the branch, as it was and in that order.
@@ -360,7 +399,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 #[test]
 fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     let kills = from_environment("HARDPAN_KILLS", 50) as usize;
-    let (counts, worst, messages) = kill_sessions(kills, &script(), &[], KillMoment::choose);
+    let (counts, worst, messages) = kill_sessions(kills, &KillPlan::new(script(), &[]), KillMoment::choose);
     println!(
         "{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old"
     );
@@ -397,7 +436,7 @@ fn commands_end_with_the_agent_that_is_killed_at_any_moment() {
             _ => KillMoment::AfterEvent(10 + random.below(20) as usize, pause),
         }
     };
-    let (counts, _, messages) = kill_sessions(kills, &command_script(), &["--yes"], moment);
+    let (counts, _, messages) = kill_sessions(kills, &KillPlan::new(command_script(), &["--yes"]), moment);
     println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
     assert!(messages >= kills, "the sessions were busy");
 }
@@ -430,7 +469,44 @@ fn consoles_end_with_the_agent_that_is_killed_at_any_moment() {
         KillMoment::AfterEvent(10 + random.below(20) as usize, pause)
     };
     let flags = &["--yes", "--layout", "panels"];
-    let (counts, _, messages) = kill_sessions(kills, &console_script(), flags, moment);
+    let (counts, _, messages) = kill_sessions(kills, &KillPlan::new(console_script(), flags), moment);
+    println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
+    assert!(messages >= kills, "the sessions were busy");
+}
+
+/// Two sub-agents that read and write.
+fn task_script() -> String {
+    "
+turns:
+  - when: {contains: Look around}
+    repeat: always
+    pace: 4ms
+    text: Two others look for me.
+    tool_calls:
+      - {name: task, arguments: {task: Find the ring.}}
+      - {name: task, arguments: {task: Write it down.}}
+  - {when: {contains: Find the ring}, repeat: always, pace: 4ms, text: I read., tool_calls: [{name: read, arguments: {path: notes.md}}]}
+  - {when: {contains: Write it down}, repeat: always, pace: 4ms, text: I note it., tool_calls: [{name: bash, arguments: {command: 'sleep 4000 & sleep 0.2; echo written'}}]}
+  - {when: {contains: has no end}, repeat: always, pace: 4ms, text: The ring is in the notes.}
+  - {when: {contains: written}, repeat: always, pace: 4ms, text: It is noted.}
+  - {when: {has_tool_result: task}, repeat: always, pace: 4ms, text: Both have looked.}
+default: {text: 'Fine, I go on.'}
+"
+    .to_owned()
+}
+
+#[test]
+fn nothing_is_lost_with_sub_agents_by_a_kill_at_any_moment() {
+    let kills = from_environment("HARDPAN_COMMAND_KILLS", 12) as usize;
+    let moment = |random: &mut SplitMix64| {
+        let pause = Duration::from_millis(random.below(300));
+        KillMoment::AfterEvent(10 + random.below(60) as usize, pause)
+    };
+    let plan = KillPlan {
+        config: "subagents = \"on\"\n",
+        ..KillPlan::new(task_script(), &["--yes", "--layout", "panels"])
+    };
+    let (counts, _, messages) = kill_sessions(kills, &plan, moment);
     println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
     assert!(messages >= kills, "the sessions were busy");
 }
@@ -439,12 +515,11 @@ fn consoles_end_with_the_agent_that_is_killed_at_any_moment() {
 /// at the worst, and how many messages were acknowledged.
 fn kill_sessions(
     kills: usize,
-    script: &str,
-    flags: &'static [&'static str],
+    plan: &KillPlan,
     choose: impl Fn(&mut SplitMix64) -> KillMoment + Sync,
 ) -> (BTreeMap<&'static str, usize>, Duration, usize) {
     let seed = from_environment("HARDPAN_SEED", 20_260_219);
-    let simulator = SimulatorServer::start(script);
+    let simulator = SimulatorServer::start(&plan.script);
     let url = simulator.url();
     let sessions = Mutex::new((0..kills.div_ceil(KILLS_PER_SESSION)).collect::<Vec<_>>());
     let work = || {
@@ -453,7 +528,7 @@ fn kill_sessions(
         while let Some(number) = next() {
             let rounds = KILLS_PER_SESSION.min(kills - number * KILLS_PER_SESSION);
             let mut random = SplitMix64(seed ^ ((number as u64) << 32));
-            let mut session = KilledSession::new(url, flags);
+            let mut session = KilledSession::new(url, plan);
             for round in 0..rounds {
                 let moment = choose(&mut random);
                 let _context = FailureContext { seed, session: number, round, moment };
@@ -496,7 +571,7 @@ impl Drop for FailureContext {
 #[test]
 fn two_processes_cannot_write_one_session() {
     let simulator = SimulatorServer::start(&script());
-    let sandbox = sandbox(simulator.url());
+    let sandbox = sandbox(simulator.url(), "");
     let mut first = hardpan(&sandbox, &["-p", "Look around, please.", "--output", "json"]);
     let mut first =
         first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::{Layout, LayoutInput};
 use crate::snapshot::AgentMode;
-use crate::{FoldReason, system};
+use crate::{FoldReason, LifetimeSetting, system};
 
 /// The tools that requests declare until the beginning of the prompt is written anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,11 +49,7 @@ impl ToolPlace<'_> {
     /// The tools that a request declares and the system prompt that goes with them: those of `declared`
     /// while these can be read from the cache, else those of the snapshot, which become the declared
     /// ones.
-    pub fn begin_prompt(
-        &self,
-        input: &LayoutInput<'_>,
-        declared: &mut Option<DeclaredTools>,
-    ) -> PromptHead {
+    pub fn begin_prompt(&self, input: &LayoutInput<'_>, declared: &mut Option<DeclaredTools>) -> PromptHead {
         if let Some(former) = declared.as_ref().filter(|_| !self.is_written_anew(input)) {
             let head = self.head(input, &former.tools);
             if self.prefix(input, &head) == former.prefix {
@@ -91,13 +87,20 @@ impl ToolPlace<'_> {
         let snapshot = input.snapshot;
         match snapshot.fold {
             _ if snapshot.stands_alone => true,
-            // Other tools would cost the reasoning of the turn in progress.
-            Some(FoldReason::CacheLost) => {
-                !input.target.model.binding.is_bound() || snapshot.new_input().is_some()
+            // A layout that folds knows what is left, and where it folds.
+            _ if self.layout.folds() => false,
+            Some(FoldReason::CacheLost) => !costs_reasoning(input),
+            // Nothing was asked to be kept for longer.
+            Some(FoldReason::ShortCacheLost) => {
+                snapshot.cache_lifetime == LifetimeSetting::FiveMinutes && !costs_reasoning(input)
             }
-            // A layout that folds decides where.
-            Some(FoldReason::Requested | FoldReason::WindowFull) => !self.layout.folds(),
-            Some(FoldReason::ShortCacheLost | FoldReason::RentPaid) | None => false,
+            Some(FoldReason::Requested | FoldReason::WindowFull) => true,
+            Some(FoldReason::RentPaid) | None => false,
         }
     }
+}
+
+/// Whether other tools would cost the reasoning of the turn in progress, which is bound to them.
+pub fn costs_reasoning(input: &LayoutInput<'_>) -> bool {
+    input.target.model.binding.is_bound() && input.snapshot.new_input().is_none()
 }

@@ -86,12 +86,7 @@ impl Layout for Inline {
         let conversation = before_context.map_or(prompt.messages.len(), |at| at + inserted);
         run_context::push_closing_block(input, &mut prompt, Vec::new(), true);
         let measured = ends.mark(input, &mut prompt, inserted, conversation);
-        Arrangement {
-            prompt,
-            layout_state,
-            measured: Some(measured),
-            fold: None,
-        }
+        Arrangement { prompt, layout_state, measured: Some(measured), fold: None }
     }
 
     fn suits_single_requests(&self) -> bool {

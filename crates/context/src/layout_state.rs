@@ -10,7 +10,7 @@ mod storage; // StateStorage: how a layout's part of the state is stored
 
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Item, MessageId};
+use hardpan_prompt::{AgentMessage, Item, MessageId, Tool};
 use serde::{Deserialize, Serialize};
 
 use crate::LayoutName;
@@ -73,6 +73,11 @@ impl LayoutState {
     /// None if there is nothing to freeze.
     pub fn freeze_limits(&self, messages: &[AgentMessage], last: Option<&MessageId>) -> Option<DetachLimits> {
         panels::freeze_limits(messages, &self.panels.histories, last)
+    }
+
+    /// The tools that requests in this layout declare, without the layout's own; none before the first.
+    pub fn declared_tools(&self, layout: LayoutName) -> Option<&[Tool]> {
+        layout.layout().declared_tools(self)
     }
 
     /// Lets the next request declare the tools as they are, in every layout, although nothing of it can

@@ -59,7 +59,11 @@ const CALL_PREFIX: &str = "context_";
 impl Layout for Strata {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let state = &input.snapshot.layout_state.strata;
-        let draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
+        let mut draft = DraftInput::new(input, state.clone(), BaseChange::Kept).run();
+        if draft.may_declare_other_tools(input) {
+            let state = StrataState { declared_tools: None, tool_changes: Vec::new(), ..state.clone() };
+            draft = DraftInput::new(input, state, BaseChange::Kept).run();
+        }
         let due = draft.fold_sites(input).choose_fold(input, &draft.strata.account, draft.cached);
         // The first request lays BASE where there was none: that is no fold.
         let due = due.filter(|due| state.has_base || due.garbage > 0);

@@ -28,7 +28,7 @@ pub enum PlannedAction<'a> {
     },
     /// Change the thinking budget or the effort.
     Thinking,
-    /// Switch a tool on or off, by name.
+    /// Declare other tools at once, because the tool of this name was switched on or off.
     ToggleTool(&'a str),
     /// Switch a tool on or off, by name, and tell it by a message after all that is cached.
     AppendToolChange(&'a str),
@@ -121,6 +121,7 @@ impl ForecastContext<'_> {
         let by_section = self.rules.invalidation == Invalidation::BySection;
         let from = |block: usize| self.monitor.tokens_lost_from(&self.rules, block, self.now);
         let all = |tokens| Loss { tokens, foldable: false };
+        let at_fold = |tokens| Loss { tokens, foldable: self.monitor.uses_folds() };
         match action {
             PlannedAction::Open { .. }
             | PlannedAction::SwitchModel { .. }
@@ -131,12 +132,12 @@ impl ForecastContext<'_> {
             PlannedAction::Thinking if by_section => all(from(self.monitor.section_start(Section::Messages))),
             PlannedAction::Thinking if self.rules.invalidation == Invalidation::Everything => all(from(0)),
             PlannedAction::Thinking => all(0),
-            PlannedAction::ToggleTool(_) if self.rules.invalidation != Invalidation::None => all(from(0)),
+            PlannedAction::ToggleTool(_) if self.rules.invalidation != Invalidation::None => at_fold(from(0)),
             PlannedAction::ToggleTool(name) => {
                 let found = self
                     .monitor
                     .find_piece(|origin| matches!(origin, PieceOrigin::Tool(tool) if **tool == *name));
-                all(from(
+                at_fold(from(
                     found.map_or_else(|| self.monitor.section_start(Section::System), |(block, ..)| block),
                 ))
             }

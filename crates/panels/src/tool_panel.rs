@@ -67,10 +67,12 @@ impl Panel for ToolPanel {
 
     fn render(&self) -> Option<String> {
         let suspended = self.tools.suspended();
-        let (mut on, mut off, mut off_by_model) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut on, mut waiting, mut off, mut off_by_model) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for tool in self.tools.list() {
             let list = match tool.state {
                 ToolState::Off => &mut off,
+                ToolState::On if !tool.is_declared => &mut waiting,
                 ToolState::On if suspended.contains(&tool.name) => &mut off_by_model,
                 ToolState::On => &mut on,
             };
@@ -79,7 +81,12 @@ impl Panel for ToolPanel {
         let line = |title: &str, names: &[String]| {
             (!names.is_empty()).then(|| format!("{title}: {}", names.join(", ")))
         };
-        let lines = [line("on", &on), line("off, by the user", &off), line("off, by you", &off_by_model)];
+        let lines = [
+            line("on", &on),
+            line("on once the tools are declared anew", &waiting),
+            line("off, by the user", &off),
+            line("off, by you", &off_by_model),
+        ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
@@ -145,6 +152,9 @@ mod tests {
         tools.switch("ls", ToolState::Off).unwrap();
         assert_eq!(panel.render().unwrap(), "on: read, grep, find\noff, by the user: ls");
         assert!(act("tool_on", "ls").unwrap_err().contains("ask the user"));
+        tools.set_declared(Some(["read", "grep", "ls"].map(Arc::from).into()));
+        let waits = "on: read, grep\non once the tools are declared anew: find\noff, by the user: ls";
+        assert_eq!(panel.render().unwrap(), waits);
         assert!(act("tool_off", "fly").unwrap_err().starts_with("there is no tool named fly"));
     }
 }

@@ -50,6 +50,8 @@ struct Contents {
     switched_off: BTreeSet<Arc<str>>,
     /// Declared, but calls are refused.
     suspended: BTreeSet<Arc<str>>,
+    /// What requests declare; none if that is what is switched on.
+    declared: Option<BTreeSet<Arc<str>>>,
     /// Counts the changes.
     version: u64,
 }
@@ -64,8 +66,8 @@ impl Default for ToolRegistry {
             occupant: Occupant::FilledByLayout,
         };
         let (places, switched_off) = (own_tools.map(place).collect(), BTreeSet::new());
-        let (suspended, version) = (BTreeSet::new(), 0);
-        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off, suspended, version })))
+        let (suspended, declared, version) = (BTreeSet::new(), None, 0);
+        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off, suspended, declared, version })))
     }
 }
 
@@ -94,13 +96,13 @@ enum Occupant {
     Nothing,
 }
 
-/// Whether a registered tool is offered to the model.
+/// Whether the model may use a registered tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolState {
     /// The model may call it.
     On,
-    /// It is left out of requests, and calls are not run.
+    /// Its calls are refused, and it is left out of requests from the next fold on.
     Off,
 }
 
@@ -111,8 +113,11 @@ pub struct ToolListing {
     pub name: Arc<str>,
     /// Who brought it.
     pub source: ToolSource,
-    /// Whether it is offered to the model.
+    /// Whether the model may call it.
     pub state: ToolState,
+    /// Whether requests declare it. The list of tools stays what it is while it is cached, so a tool that
+    /// is on may have to wait, and one that is off may be declared still.
+    pub is_declared: bool,
     /// One line about what it does.
     pub summary: Arc<str>,
 }
@@ -216,7 +221,7 @@ impl ToolRegistry {
         tools.filter(|place| is_meant(place)).map(|place| place.occupant = Occupant::Nothing).count()
     }
 
-    /// Switches a tool on or off from the next request on. Returns whether that changed anything.
+    /// Switches a tool on or off. Returns whether that changed anything.
     pub fn switch(&self, name: &str, state: ToolState) -> Result<bool, UnknownTool> {
         let mut contents = self.lock();
         let name = contents.known_name(name)?;
@@ -265,6 +270,7 @@ impl ToolRegistry {
             places: contents.places.iter().map(copy).collect(),
             switched_off: contents.switched_off.clone(),
             suspended: contents.suspended.clone(),
+            declared: contents.declared.clone(),
             version: contents.version,
         })))
     }
@@ -296,6 +302,7 @@ impl ToolRegistry {
                 name: place.name.clone(),
                 source: place.source.clone(),
                 state: contents.state(&place.name),
+                is_declared: contents.is_declared(&place.name),
                 summary: declaration
                     .snippet
                     .clone()
@@ -305,7 +312,18 @@ impl ToolRegistry {
         contents.tools().map(listing).collect()
     }
 
-    /// The tools that a request declares, in their order: those that are switched on.
+    /// Notes which tools the requests of the conversation declare; `None` if that is always what is
+    /// switched on.
+    pub fn set_declared(&self, names: Option<BTreeSet<Arc<str>>>) {
+        let mut contents = self.lock();
+        if contents.declared != names {
+            contents.version += 1;
+            contents.declared = names;
+        }
+    }
+
+    /// The tools that a request would declare if none were cached, in their order: those that are
+    /// switched on.
     pub fn declarations(&self) -> Vec<Declaration> {
         let contents = self.lock();
         let offered = contents.tools().filter(|(place, _)| contents.state(&place.name) == ToolState::On);
@@ -357,6 +375,11 @@ impl Contents {
 
     fn state(&self, name: &str) -> ToolState {
         if self.switched_off.contains(name) { ToolState::Off } else { ToolState::On }
+    }
+
+    fn is_declared(&self, name: &str) -> bool {
+        let is_on = || self.state(name) == ToolState::On;
+        self.declared.as_ref().map_or_else(is_on, |declared| declared.contains(name))
     }
 }
 

@@ -313,7 +313,7 @@ default: {text: Fine.}
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run() {
+async fn a_tool_that_is_switched_off_stays_declared_and_its_calls_are_refused() {
     let test_agent = TestAgent::builder().keep(KeepLevel::All).script(PAINT_AGAIN).start().await;
     test_agent.prompt("Hello").await;
     assert!(test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
@@ -324,7 +324,7 @@ async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run()
     );
     test_agent.prompt("Paint").await;
     let all = ["context", "read", "grep", "find", "ls", "slow", "paint"];
-    assert_eq!(declared(&test_agent), [&all[..], &all[..6], &all[..6]]);
+    assert_eq!(declared(&test_agent), [&all[..]; 3]);
     let told = "failed: The user switched the tool paint off, so the call was not run. The tools are: read, grep, find, ls, slow.";
     assert_eq!(test_agent.transcript_lines()[4], told);
     assert!(test_agent.events_of::<ToolExecutionStart>().is_empty() && test_agent.asked().all().is_empty());
@@ -333,15 +333,22 @@ async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run()
     let test_agent = test_agent.resume();
     assert_eq!(test_agent.agent.tools().switched_off(), ["paint".into()].into());
     test_agent.prompt("Go on").await;
-    assert_eq!(declared(&test_agent).last().unwrap(), &all[..6]);
-    assert!(test_agent.agent.switch_tool("paint", ToolState::On).await.unwrap());
-    test_agent.prompt("Go on").await;
     assert_eq!(declared(&test_agent).last().unwrap(), &all);
+    // Who pays for it has another list at once, and again.
+    let is_declared =
+        |name| test_agent.agent.tools().list().iter().any(|tool| &*tool.name == name && tool.is_declared);
+    for (state, expected) in [(ToolState::Off, &all[..6]), (ToolState::On, &all[..])] {
+        test_agent.agent.switch_tool("paint", state).await.unwrap();
+        test_agent.agent.declare_tools_now().await.unwrap();
+        test_agent.prompt("Go on").await;
+        assert_eq!(declared(&test_agent).last().unwrap(), expected);
+        assert_eq!(is_declared("paint"), state == ToolState::On);
+    }
     test_agent.assert_continues().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_of_another_source_come_and_go_between_requests() {
+async fn tools_of_another_source_come_and_go_where_the_person_pays_for_another_list() {
     let test_agent = TestAgent::builder().keep(KeepLevel::All).script(PAINT_AGAIN).start().await;
     let (own, server) = (ToolSource::built_in(), ToolSource::named("mcp:colours"));
     let tools = test_agent.agent.tools();
@@ -350,10 +357,12 @@ async fn tools_of_another_source_come_and_go_between_requests() {
     tools.register(&server, Arc::new(PaintTool::new())).unwrap();
     test_agent.prompt("Paint").await;
     assert_eq!(test_agent.transcript_lines()[4], "result: painted blue");
+    test_agent.agent.declare_tools_now().await.unwrap();
+    test_agent.prompt("Go on").await;
     tools.remove_source(&server);
     test_agent.prompt("Go on").await;
     let all = ["context", "read", "grep", "find", "ls", "slow", "paint"];
-    assert_eq!(declared(&test_agent), [&all[..6], &all, &all, &all[..6]]);
+    assert_eq!(declared(&test_agent), [&all[..6], &all[..6], &all[..6], &all, &all]);
     test_agent.assert_continues().await;
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agents::two_files;
 
 /// The prices of the model that these tests use, in units of one token of plain input.
-fn units(usages: &[TokenUsage]) -> f64 {
+pub fn units(usages: &[TokenUsage]) -> f64 {
     let price = |usage: &TokenUsage| {
         let [read, short, long] = [usage.cache_read, usage.cache_write_5m, usage.cache_write_1h];
         usage.input as f64 + 0.1 * read as f64 + 1.25 * short as f64 + 2.0 * long as f64

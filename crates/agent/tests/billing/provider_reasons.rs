@@ -37,6 +37,7 @@ async fn both_say_that_the_tools_changed() {
     for layout in [LayoutName::Strata, LayoutName::Inline] {
         let test_agent = told_a_story(layout).await;
         test_agent.change_tools();
+        test_agent.agent.declare_tools_now().await.unwrap();
         test_agent.say("And now?").await;
         let loss = test_agent.the_loss().await;
         assert_eq!(loss.source, VerdictSource::Both, "{layout}: {loss:?}");

@@ -6,13 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use hardpan_agent::events::ToolExecutionEnd;
-use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{ConversationError, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::ConversationApp;
 use hardpan_app::FaceHooks;
+use hardpan_app::OpenError;
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{OpenOptions, ProviderAccess, SessionChoice};
 use hardpan_panels::{ActionCall, NotificationKind};
 use hardpan_prompt::{ItemKind, MessageBody, MessagePart};
+use hardpan_session::LogErrorCause;
 use hardpan_simulator::{Server, ServerConfig, serve};
 use hardpan_test_support::scripted_engine;
 use jiff::Timestamp;
@@ -77,9 +79,15 @@ impl PanelHome {
             ..self.home.options(session)
         };
         // A program that another test starts holds the lock of a session until it runs.
+        let is_locked = |error: &OpenError| match error {
+            OpenError::Log(error) | OpenError::Conversation(ConversationError::Log(error)) => {
+                matches!(error.cause, LogErrorCause::Busy)
+            }
+            _ => false,
+        };
         let mut opened = ConversationApp::open(&options, &FaceHooks::default());
         for _ in 0..1000 {
-            if opened.is_ok() {
+            if !opened.as_ref().is_err_and(is_locked) {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

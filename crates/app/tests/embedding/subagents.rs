@@ -454,6 +454,37 @@ async fn what_sub_agents_change_is_asked_for_logged_and_undone() {
     assert_eq!((text("one.txt"), text("two.txt")), (None, None));
 }
 
+const ONE_FILE: &str = "
+turns:
+  - when: {contains: Write both}
+    tool_calls:
+      - {name: task, arguments: {agent: writer, task: Write one.}}
+      - {name: task, arguments: {agent: writer, task: Write two.}}
+  - {when: {contains: Write one}, tool_calls: [{name: write, arguments: {path: both.txt, content: one}}]}
+  - {when: {contains: Write two}, tool_calls: [{name: write, arguments: {path: both.txt, content: two}}]}
+  - {when: {contains: nothing was written}, text: Somebody else wrote both.txt.}
+  - {when: {has_tool_result: write}, text: I wrote both.txt.}
+  - {when: {has_tool_result: task}, text: One of them did.}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_sub_agents_that_write_one_file_one_does_and_the_other_is_told() {
+    let home = TaskHome::with_helper(ONE_FILE, "").await;
+    home.home.write("user/config/agents/writer.md", "---\nname: writer\n---\nYou write.\n");
+    let app = home.open();
+    assert_eq!(prompt(&app, "Write both").await, RunEnd::Done);
+    let told: Vec<String> = results(&app).into_iter().map(|(text, _)| text).collect();
+    let text = std::fs::read_to_string(home.home.folder.path().join("work/both.txt")).unwrap();
+    let (wrote, refused) = ("I wrote both.txt.".to_owned(), "Somebody else wrote both.txt.".to_owned());
+    match &*text {
+        "one" => assert_eq!(told, [wrote, refused]),
+        "two" => assert_eq!(told, [refused, wrote]),
+        other => panic!("{other}"),
+    }
+    // What the sub-agents said is in both their conversations.
+    assert_eq!(task_sessions(&app).len(), 2);
+}
+
 const NESTED: &str = "
 turns:
   - {when: {contains: Begin}, tool_calls: [{name: task, arguments: {task: Go deeper.}}]}

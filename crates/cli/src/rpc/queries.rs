@@ -130,6 +130,7 @@ pub fn tools(agent: &Agent) -> ResponseData {
         name: tool.name,
         source: tool.source.to_string(),
         state: tool.state.into(),
+        declared: tool.is_declared,
         summary: tool.summary,
     });
     ResponseData::Tools { tools: tools.collect() }

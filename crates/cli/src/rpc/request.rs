@@ -156,13 +156,16 @@ pub enum RpcCommand {
     GetCommands {},
     /// Lists the tools, with their source and whether they are on.
     GetTools {},
-    /// Switches a tool on or off, from the next request on. That request sends a changed list of
-    /// tools, so that it finds nothing in the cache.
+    /// Switches a tool on or off. Calls of a tool that is off are refused at once; requests declare the
+    /// tools as they are from the next fold on, because a changed list finds nothing in the cache.
     SwitchTool {
         /// The tool, as `get_tools` lists it.
         name: String,
         /// Whether the model may call it.
         state: ToolSwitch,
+        /// Whether the next request sends the changed list, at the price of the cache.
+        #[serde(default)]
+        now: bool,
     },
     /// Answers an `approval_request`; `id` is the id of the question.
     ApprovalResponse {

@@ -366,6 +366,8 @@ pub struct ToolInfo {
     pub source: String,
     /// Whether the model may call it.
     pub state: ToolSwitch,
+    /// Whether requests declare it: the list of tools stays what it is while it is cached.
+    pub declared: bool,
     /// What it does, in one line.
     pub summary: Arc<str>,
 }

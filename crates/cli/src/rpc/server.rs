@@ -175,11 +175,7 @@ impl RpcServer {
             RpcCommand::GetSessionStats {} => Ok(Some(queries::stats(&self.app))),
             RpcCommand::GetCommands {} => Ok(Some(queries::commands(&agent))),
             RpcCommand::GetTools {} => Ok(Some(queries::tools(&agent))),
-            RpcCommand::SwitchTool { name, state } => agent
-                .switch_tool(&name, state.into())
-                .await
-                .map(|_| Some(queries::tools(&agent)))
-                .map_err(RpcError::from),
+            RpcCommand::SwitchTool { name, state, now } => self.switch_tool(&name, state, now).await,
             RpcCommand::ApprovalResponse { verdict, reason, remember } => self
                 .questions
                 .answer(id.as_str(), Answer::Verdict(approval_verdict(verdict, reason, remember)))
@@ -324,6 +320,20 @@ impl RpcServer {
     async fn set_thinking(&self, level: ThinkingLevel) -> Result<Option<ResponseData>, RpcError> {
         self.app.select_thinking(level.into()).await?;
         Ok(Some(ResponseData::Thinking { thinking: self.app.agent.thinking().into() }))
+    }
+
+    async fn switch_tool(
+        &self,
+        name: &str,
+        state: ToolSwitch,
+        now: bool,
+    ) -> Result<Option<ResponseData>, RpcError> {
+        let agent = &self.app.agent;
+        agent.switch_tool(name, state.into()).await?;
+        if now {
+            agent.declare_tools_now().await?;
+        }
+        Ok(Some(queries::tools(agent)))
     }
 
     async fn new_session(&mut self) -> Result<Option<ResponseData>, RpcError> {

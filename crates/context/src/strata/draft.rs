@@ -16,6 +16,7 @@ use super::{
     CopyIndex, base, breakpoints, effort, lifetimes, push_base, push_log, stubs, tail, tool_changes, updates,
 };
 use crate::FoldReason;
+use crate::declared_tools::costs_reasoning;
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::LayoutInput;
 use crate::message_builder::MessageBuilder;
@@ -123,6 +124,12 @@ impl<'a> DraftInput<'a> {
 impl Draft<'_> {
     pub fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
         FoldSites::find(input, &self.strata, &self.prompt, &self.measured, &self.garbage, self.cached)
+    }
+
+    /// Whether other tools than those of this prompt can be declared for nothing: its cache is lost.
+    pub fn may_declare_other_tools(&self, input: &LayoutInput<'_>) -> bool {
+        let is_lost = input.snapshot.fold.is_some_and(FoldReason::is_loss) && self.cached == 0;
+        is_lost && tool_changes::has_other_tools(input, &self.strata) && !costs_reasoning(input)
     }
 
     /// Whether a fold declares other tools than this prompt: a fold that lays BASE writes all but the

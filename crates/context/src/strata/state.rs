@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_economy::folds::RentAccounts;
-use hardpan_prompt::{
-    Effort, Hash, Item, ItemKind, MessageId, Text, ToolChangeAction, Volatility, key_name,
-};
+use hardpan_prompt::{Effort, Hash, Item, ItemKind, MessageId, Text, ToolChangeAction, Volatility, key_name};
 use serde::{Deserialize, Serialize};
 
 use super::lifetimes::LongLived;

@@ -66,8 +66,7 @@ pub fn superfluous_declarations(
     measured: &PromptTokens,
 ) -> Vec<(usize, usize)> {
     let wanted = input.snapshot.active_tools();
-    let is_wanted =
-        |name: &str| name == CONTEXT_TOOL || wanted.iter().any(|wanted| *wanted.name == *name);
+    let is_wanted = |name: &str| name == CONTEXT_TOOL || wanted.iter().any(|wanted| *wanted.name == *name);
     let superfluous = prompt.tools.iter().enumerate().filter(|(_, block)| !is_wanted(&block.tool.name));
     superfluous.map(|(block, _)| (block, measured.tokens(block))).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{AgentMode, LayoutName, LayoutState, LostCache, Snapshot, Target};
+use hardpan_context::{AgentMode, LayoutName, LayoutState, LifetimeSetting, LostCache, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
@@ -382,13 +382,17 @@ pub fn tools_stay_declared(
         coverage.record_if(wanted != declared && before.tools != sent.tools, "outcome: tools wait");
         return Ok(());
     }
-    require(declared == wanted, "tools are declared as they are", || format!("{declared:?}, not {wanted:?}"))?;
+    require(declared == wanted, "tools are declared as they are", || {
+        format!("{declared:?}, not {wanted:?}")
+    })?;
     let Some(before) = before else { return Ok(()) };
     let text = |prompt: &Prompt| prompt.system.iter().map(Block::hash).collect::<Vec<Hash>>();
     let is_anew = before.prompt.model != sent.prompt.model
         || text(&before.prompt) != text(&sent.prompt)
         || before.stored.strata.bases != sent.stored.strata.bases
         || request.file.lost_cache == Some(LostCache::All)
+        || (request.file.lost_cache == Some(LostCache::Short)
+            && (layout.layout().folds() || request.file.cache_lifetime == LifetimeSetting::FiveMinutes))
         || (request.file.fold && !layout.layout().folds())
         || before.agent_mode != sent.agent_mode
         || target.max_input_tokens() < 10_000;
@@ -426,9 +430,11 @@ pub fn tools_are_those_of_the_snapshot(
     };
     let wanted = names(&mut snapshot.active_tools().iter().filter(|_| target.model.tools));
     let offered = names(&mut known.iter());
-    require(wanted == offered || !target.takes_tool_changes(), "the model has the tools of the snapshot", || {
-        format!("{offered:?}, not {wanted:?}")
-    })
+    require(
+        wanted == offered || !target.takes_tool_changes(),
+        "the model has the tools of the snapshot",
+        || format!("{offered:?}, not {wanted:?}"),
+    )
 }
 
 /// Notes what came out.

@@ -58,11 +58,12 @@ pub const COMMANDS: &[SlashCommand] = &[
     },
     SlashCommand {
         name: "tools",
-        arguments: "[on|off NAME]",
-        help: "list the tools, or switch one on or off",
+        arguments: "[on|off NAME [now]]",
+        help: "list the tools, or switch one on or off; now also changes the cached list, at a price",
         choices: |query| match query.before {
             [] => vec![choice("on", "offers a tool to the model"), choice("off", "takes one away")],
             [_] => tool_names(query.app),
+            [_, _] => vec![choice("now", "sends a changed list of tools at once, at a price")],
             _ => Vec::new(),
         },
         run: |call| Box::pin(tools(call)),
@@ -171,30 +172,52 @@ fn describe_thinking(agent: &Agent) -> String {
 }
 
 async fn tools(CommandCall { arguments, agent, .. }: CommandCall<'_>) -> CommandResult {
-    let (state, name) = match arguments.split_once(char::is_whitespace) {
-        None if arguments.is_empty() => return Ok(tool_table(agent)),
-        Some(("on", name)) => (ToolState::On, name.trim()),
-        Some(("off", name)) => (ToolState::Off, name.trim()),
-        _ => return Err(SlashCommandError::Usage("/tools, /tools on NAME, or /tools off NAME")),
+    const USAGE: &str = "/tools, /tools on NAME, /tools off NAME, or one of these with now at its end";
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    let (word, name, is_now) = match words[..] {
+        [] => return Ok(tool_table(agent)),
+        [word @ ("on" | "off"), name] => (word, name, false),
+        [word @ ("on" | "off"), name, "now"] => (word, name, true),
+        _ => return Err(SlashCommandError::Usage(USAGE)),
     };
     // Asked first: afterwards the cache that would be lost is no longer the one that is asked for.
-    let told = price::describe_cost(agent, PlannedAction::ToggleTool(name));
-    let word = if state == ToolState::On { "on" } else { "off" };
-    if !agent.switch_tool(name, state).await? {
+    let cost = price::describe_cost(agent, PlannedAction::ToggleTool(name));
+    let state = if word == "on" { ToolState::On } else { ToolState::Off };
+    let changed = agent.switch_tool(name, state).await?;
+    let is_declared = agent.tools().list().iter().any(|tool| &*tool.name == name && tool.is_declared);
+    let is_settled = is_declared == (state == ToolState::On);
+    if !changed && (is_settled || !is_now) {
         return Ok(format!("{name} is {word} already."));
     }
-    let how = if agent.tool_changes_are_free() {
-        "tells the model so and keeps its list of tools"
-    } else {
-        "sends a changed list of tools"
-    };
-    Ok(with_price(&format!("{name} is {word} from the next request on, which {how}."), told))
+    let next_request = |how: &str| format!("{name} is {word} from the next request on, which {how}.");
+    Ok(match state {
+        _ if agent.tool_changes_are_free() => {
+            with_price(&next_request("tells the model so and keeps its list of tools"), cost)
+        }
+        _ if is_settled => format!("{name} is {word}."),
+        _ if is_now => {
+            agent.declare_tools_now().await?;
+            with_price(&next_request("sends a changed list of tools"), cost)
+        }
+        ToolState::On => {
+            let when = "once the tools are declared anew: at the next fold, or when the cache expires";
+            let now = format!("`/tools on {name} now` does it at once.");
+            with_price(&format!("{name} is on {when}. {now}"), cost)
+        }
+        ToolState::Off => format!(
+            "{name} is off: its calls are refused. The list of tools stays as it is until the next fold, so this costs nothing."
+        ),
+    })
 }
 
 fn tool_table(agent: &Agent) -> String {
     let mut table = Table::new(&["tool", "", "from", "what it does"].map(|head| (head, Align::Left)));
     for tool in agent.tools().list() {
-        let state = if tool.state == ToolState::On { "on" } else { "off" };
+        let state = match tool.state {
+            ToolState::On if tool.is_declared => "on",
+            ToolState::On => "on, not declared yet",
+            ToolState::Off => "off",
+        };
         let row = [&*tool.name, state, &tool.source.to_string(), &tool.summary];
         table.row(row.map(str::to_owned));
     }
