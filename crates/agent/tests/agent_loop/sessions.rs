@@ -36,6 +36,10 @@ async fn everything_is_on_the_disk_in_the_order_it_happened() {
                     assert_eq!((&*request.provider, &*request.model), ("anthropic", "claude-sonnet-5"));
                 }
                 Record::Memory { .. } => {}
+                // The model and the layout, before anything is said.
+                Record::ModelChange { provider, model } => {
+                    lines.push(format!("{provider}/{model}"));
+                }
                 Record::Custom { custom_type, .. } if custom_type.starts_with("hardpan.") => {}
                 other => panic!("{other:?}"),
             }
@@ -43,6 +47,7 @@ async fn everything_is_on_the_disk_in_the_order_it_happened() {
         assert_eq!(
             lines,
             [
+                "anthropic/claude-sonnet-5",
                 "user: How many lines?",
                 "assistant: Let me look. [read]",
                 "request",
