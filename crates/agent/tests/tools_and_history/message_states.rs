@@ -59,14 +59,14 @@ async fn messages_are_summarised_deleted_and_restored_and_nothing_is_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_model_makes_room_with_a_tool_that_the_settings_switch_on() {
     for layout in LayoutName::ALL {
-        let script = SCRIPT.replace("FIRST_ANSWER", "e3").replace("CURRENT", "e1000");
+        let script = SCRIPT.replace("FIRST_ANSWER", "e1").replace("CURRENT", "e1000");
         let setup = TestAgent::with_real_tools().layout(layout).script(script);
         let test_agent = setup.settings(|settings| settings.message_tool = true).start().await;
         test_agent.say("My number is 4711.").await;
         assert!(test_agent.last_sent().body.contains("\"messages\""), "it is declared");
         test_agent.say("Tidy up.").await;
         let lines: Vec<String> = test_agent.agent.messages().iter().map(line).collect();
-        assert!(lines[4].starts_with("result: e3 user: My number is 4711."), "{lines:#?}");
+        assert!(lines[4].starts_with("result: e1 user: My number is 4711."), "{lines:#?}");
         assert!(lines[5].starts_with("result: 1 of "), "{lines:#?}");
         assert_eq!(lines[6], "failed: Nothing was changed: there is no entry nowhere in this session.");
         assert!(lines[7].starts_with("failed: "), "{lines:#?}");
