@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hardpan_context::{KeepLevel, LayoutName, LifetimeSetting, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_providers::{Client, UnsupportedFeature};
-use hardpan_session::{LAYOUT_RECORD, Record};
+use hardpan_session::{LAYOUT_RECORD, PendingSave, Record};
 
 use crate::agent::{Agent, lock};
 use crate::error::AgentError;
@@ -50,8 +50,8 @@ impl Agent {
 
     /// Stores model and layout of a conversation that begins: until a request is answered nothing else
     /// tells of them, and the conversation must go on with the same ones, however it is interrupted.
-    /// Nobody waits for it: whoever stores the prompt that follows does.
-    pub(crate) fn store_first_choice(&self) {
+    /// `None`: they are stored already.
+    pub(crate) fn store_first_choice(&self) -> Option<PendingSave> {
         let (provider, model, layout) = {
             let selection = lock(&self.inner.selection);
             let ModelSelection { target, layout, .. } = &*selection;
@@ -59,14 +59,13 @@ impl Agent {
         };
         let mut conversation = lock(&self.inner.conversation);
         if conversation.requests > 0 || conversation.model.is_some() {
-            return;
+            return None;
         }
         conversation.model = Some((Arc::clone(&provider), Arc::clone(&model)));
         let layout = Record::Custom { custom_type: LAYOUT_RECORD.into(), data: layout.into() };
-        for record in [Record::ModelChange { provider, model }, layout] {
-            // What cannot be written is reported with the next message.
-            drop(conversation.append_record(record, self.now()));
-        }
+        drop(conversation.append_record(Record::ModelChange { provider, model }, self.now()));
+        // Entries are written in order: the last one is stored when all are.
+        Some(conversation.append_record(layout, self.now()))
     }
 
     /// Selects the model from the next request on, and stores the choice in the session.

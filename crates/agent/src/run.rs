@@ -147,12 +147,14 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<RunEnd, AgentError> {
         tracing::trace!(prompt = %prepared.text, "run started");
-        self.store_first_choice();
         // The prompt is stored before anything else, so that it survives whatever comes next.
         let prompt = MessageBody::User { content: prepared.parts() };
         let mut fresh = Some(self.add_message(prompt, prepared.id).await?);
         self.record_thinking();
         drop(self.store_tool_switches());
+        if let Some(saved) = self.store_first_choice() {
+            saved.await?;
+        }
         if let Some(prompt) = &fresh
             && let Err(stop) = self.fetch_pages(&prepared, prompt, token).await?
         {

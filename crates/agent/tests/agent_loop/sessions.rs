@@ -36,7 +36,7 @@ async fn everything_is_on_the_disk_in_the_order_it_happened() {
                     assert_eq!((&*request.provider, &*request.model), ("anthropic", "claude-sonnet-5"));
                 }
                 Record::Memory { .. } => {}
-                // The model and the layout, before anything is said.
+                // The model and the layout, before anything is answered.
                 Record::ModelChange { provider, model } => {
                     lines.push(format!("{provider}/{model}"));
                 }
@@ -47,8 +47,8 @@ async fn everything_is_on_the_disk_in_the_order_it_happened() {
         assert_eq!(
             lines,
             [
-                "anthropic/claude-sonnet-5",
                 "user: How many lines?",
+                "anthropic/claude-sonnet-5",
                 "assistant: Let me look. [read]",
                 "request",
                 "result: first line\nsecond line\n",
