@@ -55,8 +55,9 @@ fn settings_tools_and_agents_cost_what_they_are_said_to() {
     let tool = holds(PlannedAction::ToggleTool("bash"), Region::Base, |_, conversation| {
         drop(conversation.tools.pop());
     });
-    assert!(tool.tokens_written_again > 8000 && expires_in(&tool));
-    let sentence = "; free once the cache expires, in 4 minutes.";
+    assert!(tool.tokens_written_again > 8000);
+    assert_eq!(tool.free_at, Some(FreeWhen::AtNextFold));
+    let sentence = "; free at the next fold.";
     assert!(tool.sentence.starts_with("Switching the tool bash now means writing 8,"), "{}", tool.sentence);
     assert!(tool.sentence.ends_with(sentence), "{}", tool.sentence);
 }
