@@ -310,6 +310,27 @@ fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
 }
 
 #[test]
+fn messages_and_documents_join_the_context_and_leave_it() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &["--layout", "panels"]) else { return };
+    terminal.expect("> ");
+    terminal.say("Hello", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/detach", "2 messages: a history panel from the next request on");
+    terminal.say("Hello again", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/panels", "H1");
+    terminal.say("/close H1", "H1 is closed.");
+    terminal.say("/close H1", "H1");
+    terminal.say("/doc", "expected a document: /doc ID");
+    terminal.say("/doc d-1", "doc:d-1 is attached, but requests do not name it");
+    terminal.say("/open", "doc:d-1");
+    terminal.say("/close doc:d-1", "is closed.");
+    terminal.say("/open", "no file is open");
+    terminal.end();
+}
+
+#[test]
 fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     let cli = TestCli::new("allow = [\"edit\", \"write\"]");
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
@@ -325,11 +346,8 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     terminal.expect("you: ");
     terminal.say("/label e1 begin", "e1 is labelled begin");
     terminal.say("/tree", "[begin] Write notes");
-    terminal.say("/tools off", "expected /tools, /tools on NAME, or /tools off NAME");
-    terminal.say(
-        "/tools off fetch",
-        "fetch is off from the next request on, which sends a changed list of tools.",
-    );
+    terminal.say("/tools off", "expected /tools, /tools on NAME, /tools off NAME, or one of these");
+    terminal.say("/tools off fetch", "fetch is off: its calls are refused.");
     terminal.say("/tools", "fetch    off  built-in  ");
     terminal.say("/tools off fetch", "fetch is off already.");
     terminal.say("/resume nothing", "there is no session");
