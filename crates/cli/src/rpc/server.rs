@@ -25,7 +25,7 @@ use super::questions::{Answer, PendingQuestions};
 use super::reply::{PendingResponse, ResponseSent};
 use super::request::{
     ApprovalAnswer, ApprovalScope, InvalidRequest, MessageForm, PanelVisibility, Request, RpcCommand,
-    ThinkingLevel,
+    ThinkingLevel, ToolSwitch,
 };
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use super::writer::JsonWriter;
