@@ -473,7 +473,7 @@ fn tools_are_listed_and_switched_for_the_next_request() {
     assert_eq!(
         tools["tools"][0],
         json!({
-            "name": "read", "source": "built-in", "state": "on",
+            "name": "read", "source": "built-in", "state": "on", "declared": true,
             "summary": "Read a text file or an image",
         })
     );

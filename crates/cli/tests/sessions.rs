@@ -199,7 +199,8 @@ fn where_a_conversation_was_resumed_at_an_entry_it_forks_in_the_tree() {
     let tree = sandbox.text(&["sessions", "show", &id]);
     let lines: Vec<&str> = tree.lines().skip(1).collect();
     assert_eq!(lines[0], "  e1  user: first");
-    assert!(lines[1].starts_with("  |- ") && lines[1].contains("assistant: "), "{tree}");
+    assert!(lines[1].starts_with("  |- ") && lines[1].contains("model: "), "{tree}");
+    assert!(lines[2].starts_with("  |  ") && lines[2].contains("assistant: "), "{tree}");
     let left = lines.iter().filter(|line| line.starts_with("  |")).count();
     assert_eq!(left, first.lines().count() - 2, "all but e1 was left: {tree}");
     assert!(lines[1 + left].ends_with("user: second"), "{tree}");
