@@ -50,6 +50,7 @@ fn tools_are_listed_in_the_order_of_registration_with_source_and_state() {
         name: name.into(),
         source: source.clone(),
         state,
+        is_declared: state == ToolState::On,
         summary: summary.into(),
     };
     assert_eq!(
