@@ -1,7 +1,8 @@
 //! Frames of the full screen in a conversation of 10,000 messages, against the same frames in one of
-//! 100; and a resize, against rendering every message for the new width.
+//! 100; a resize, against rendering every message for the new width; and an answer of 5,000 lines that
+//! streams onto the page, against a core.
 //!
-//! `cargo bench -p hardpan-terminal` prints the times and the ratios; the limits are 3 and 0.1. Both
+//! `cargo bench -p hardpan-terminal` prints the times and the ratios; the limits are 3, 0.1 and 0.15. Both
 //! sides run in the same process, in turns, and the best of many rounds counts, so that a busy
 //! machine changes little. A ratio over its limit fails the run only with `HARDPAN_BENCH=strict`.
 
@@ -13,10 +14,11 @@ use hardpan_terminal::editor::{Editor, History};
 use hardpan_terminal::full::FullScreen;
 use hardpan_terminal::input::InputEvent;
 use hardpan_terminal::keymap::{KeyPress, Keymap};
-use hardpan_terminal::model::{BlockKind, Event, Model};
-use hardpan_terminal::screen::ScreenSize;
+use hardpan_terminal::model::{AgentUpdate, BlockKind, Event, Model};
+use hardpan_terminal::screen::{PageScreen, Rewrap, ScreenSize};
 use hardpan_terminal::theme::Theme;
 use hardpan_terminal::transcript::{BlockSource, CallRecord};
+use hardpan_terminal::view::view;
 use hardpan_terminal::views::View;
 
 const MANY: usize = 10_000;
@@ -24,6 +26,8 @@ const FEW: usize = 100;
 const ROUNDS: usize = 40;
 const FRAME_LIMIT: f64 = 3.0;
 const RESIZE_LIMIT: f64 = 0.1;
+/// Of one core, for drawing alone.
+const STREAM_LIMIT: f64 = 0.15;
 
 #[allow(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
 fn time(work: impl FnOnce()) -> Duration {
@@ -139,6 +143,43 @@ fn resize_ratio(many: &mut Conversation) -> bool {
     report("resize", best.0, best.1, RESIZE_LIMIT)
 }
 
+/// Tokens a second, and lines of the answer that streams.
+const TOKENS_PER_SECOND: u64 = 200;
+const STREAMED_LINES: usize = 5_000;
+
+/// Plays an answer of 5,000 lines on the page, in the time of a stream but without its pauses: the share
+/// of a core that drawing it would take, and the bytes that it writes.
+fn stream_share() -> (f64, usize) {
+    let mut conversation = Conversation::new(0);
+    let model = &mut conversation.model;
+    model.is_page_hidden = false;
+    let mut page = PageScreen::new(Vec::new(), Rewrap::Yes);
+    let answer: String = (0..STREAMED_LINES / 14).map(|number| exchange(number)[3].clone()).collect();
+    let (mut now, mut drawn_at, mut bytes) = (Duration::ZERO, Duration::ZERO, 0);
+    let mut frame = |model: &mut Model, now: Duration, bytes: &mut usize| {
+        let size = model.size;
+        let _ = page.draw(&view(model), size, now);
+        model.update(Event::Drawn, now);
+        *bytes += std::mem::take(page.writer()).len();
+    };
+    let spent = time(|| {
+        model.update(Event::Agent(AgentUpdate::RunStarted), now);
+        let mut rest = answer.as_str();
+        while !rest.is_empty() {
+            // About four characters are a token.
+            let (token, after) = rest.split_at(rest.ceil_char_boundary(rest.len().min(4)));
+            rest = after;
+            now += Duration::from_millis(1000 / TOKENS_PER_SECOND);
+            model.update(Event::Agent(AgentUpdate::Text(token.to_owned())), now);
+            if now >= drawn_at + Duration::from_millis(33) {
+                drawn_at = now;
+                frame(model, now, &mut bytes);
+            }
+        }
+    });
+    (spent.as_secs_f64() / now.as_secs_f64(), bytes)
+}
+
 fn main() {
     let (mut many, mut few) = (Conversation::new(MANY), Conversation::new(FEW));
     let mut is_good = true;
@@ -157,6 +198,16 @@ fn main() {
         face.draw();
     });
     is_good &= resize_ratio(&mut many);
+    let (share, bytes) = stream_share();
+    is_good &= share <= STREAM_LIMIT;
+    #[allow(clippy::print_stdout, reason = "a benchmark prints")]
+    {
+        println!(
+            "stream of {STREAMED_LINES} lines at {TOKENS_PER_SECOND} tokens/s: {:.2}% of a core (limit {:.0}%), {bytes} bytes",
+            100.0 * share,
+            100.0 * STREAM_LIMIT
+        );
+    }
     let is_strict = std::env::var("HARDPAN_BENCH").is_ok_and(|mode| mode == "strict");
     assert!(is_good || !is_strict, "a ratio is over its limit");
 }

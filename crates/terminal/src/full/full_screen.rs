@@ -9,7 +9,7 @@ use crate::blocks::ContextView;
 use crate::input::InputEvent;
 use crate::keymap::{Action, KeyLayer, KeyMeaning, KeyPress};
 use crate::model::Model;
-use crate::transcript::Transcript;
+use crate::transcript::{BlockSource, Transcript};
 use crate::views::{View, ViewData, ViewFrame, ViewKind, ViewOutcome};
 
 /// From this width on, the context stands beside the conversation.
@@ -165,6 +165,14 @@ impl FullScreen {
     fn open_last_call(&mut self, transcript: &Transcript) {
         let Some(block) = transcript.last_call() else { return };
         self.rows.set_unfolded(transcript, block, true);
+        // The output of the person's own command stands below it.
+        if transcript
+            .blocks()
+            .get(block + 1)
+            .is_some_and(|next| matches!(next.source, BlockSource::Output(_)))
+        {
+            self.rows.set_unfolded(transcript, block + 1, true);
+        }
         let place = FullScreen::first_row(transcript, block);
         (self.top, self.cursor) = (Some(place), Some(place));
         self.top = self.top_place(transcript);
