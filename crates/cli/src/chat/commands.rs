@@ -55,7 +55,7 @@ struct CommandCall<'a> {
 }
 
 /// The tables, in the order of `/help`.
-const TABLES: [&[SlashCommand]; 7] = [
+const TABLES: [&[SlashCommand]; 8] = [
     help::COMMANDS,
     context::COMMANDS,
     money::COMMANDS,
