@@ -254,7 +254,9 @@ fn the_tree_takes_the_files_back_and_the_diff_of_an_edit_is_shown_before() {
     terminal.press("\r");
     terminal.expect("restored");
     assert_eq!(cli.read("a.txt"), "one\n");
+    terminal.press("Go on\r");
+    terminal.expect("done");
     terminal.press("\u{4}");
     terminal.expect("to continue this conversation");
-    assert_eq!(user_messages(&cli), ["Hello"]);
+    assert_eq!(user_messages(&cli), ["Hello", "Go on"]);
 }
