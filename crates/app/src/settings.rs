@@ -24,8 +24,9 @@ use crate::notice::{Notice, NoticeSink};
 
 pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
-    Config, LimitsConfig, NetworkSetting, PagesMode, PanelKind, PrefixSetting, ProviderConfig, RetryConfig,
-    SandboxMode, ScreenKind, SpineConfig, SubagentMode, TaskConfig, UnknownSandboxMode,
+    Config, GlyphSetting, LimitsConfig, MotionSetting, NetworkSetting, PagesMode, PanelKind, PrefixSetting,
+    ProviderConfig, RetryConfig, SandboxMode, ScreenKind, SpineConfig, SubagentMode, TaskConfig,
+    ThemeSetting, UnknownSandboxMode,
 };
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};

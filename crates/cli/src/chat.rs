@@ -91,7 +91,7 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
 }
 
 /// The settings; none if they have a mistake, which is told when the conversation opens.
-fn load_settings(flags: &ChatArgs) -> Option<Settings> {
+pub fn load_settings(flags: &ChatArgs) -> Option<Settings> {
     let dir = flags.conversation.target_args.dir.as_deref();
     let folder = crate::command_setup::working_folder(dir).ok()?;
     let root = hardpan_workspace::find_project_root(&folder);

@@ -30,6 +30,7 @@ const DOCUMENTS: &[Document] = documents![
     "layouts" at "docs/layouts.md",
     "panels" at "docs/panels.md",
     "conformance" at "docs/conformance.md",
+    "terminal" at "docs/terminal.md",
     "keys" at "docs/keys.md",
     "views" at "docs/views.md",
     "map" at "docs/map.md",

@@ -2,10 +2,13 @@
 //! agent with `hardpan_terminal`, which owns the terminal on a thread of its own.
 
 mod agent_updates; // EventMapper: from the agent's events to what the face shows
+mod appearance; // colours, signs and motion
 mod call_preview; // what a person sees of a call before it runs
+mod clipboard; // an image from the clipboard
 mod command_warnings; // what in a command is dangerous, in words
 pub mod conversation; // FaceConversation: the conversation behind a face
 mod diff_lines; // a stored diff as lines
+mod drafts; // DraftFile: what is typed and not sent
 pub mod face_host; // PageHost: what the face asks of the program around it
 mod history_blocks; // earlier_blocks: what was said before a session was resumed
 mod modes; // what the modes mean for the agent
@@ -21,6 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use hardpan_app::ConversationApp;
 use hardpan_app::attachment_price::first_price;
+use hardpan_app::settings::MotionSetting;
 use hardpan_app::settings::ScreenKind;
 use hardpan_terminal::blocks::format::dollars;
 use hardpan_terminal::editor::{
@@ -55,13 +59,19 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (sender, messages) = mpsc::channel();
     let events = sender.clone();
     let face = FaceSender::new(move |event| drop(events.send(FaceMessage::Event(event))));
-    let theme = Theme::from_environment(|name| std::env::var(name).ok());
+    let theme = appearance::theme(
+        &crate::chat::load_settings(flags).map(|settings| settings.config).unwrap_or_default(),
+    );
     let notices = Arc::new(PageNotices::new(face.clone()));
     let mut conversation = FaceConversation::open(flags, &face, notices.clone(), theme).await?;
     let app = conversation.app.clone();
 
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
+    model.has_motion = app.settings.config.motion.unwrap_or_default() == MotionSetting::On;
+    if let Some(draft) = conversation.left_draft() {
+        model.editor.set_text(&draft);
+    }
     model.replace_transcript(history_blocks::earlier_blocks(&app.agent));
     model.say(BlockKind::Greeting, BlockSource::Lines(greeting(&app)));
     if app.is_offline(&app.agent.target()) {

@@ -172,9 +172,7 @@ fn the_page_prints_a_diff_asks_below_it_and_takes_a_reason_for_a_no() {
     terminal.press("\u{4}");
     terminal.expect("to continue this conversation");
     let screen = terminal.screen();
-    for forbidden in ["\u{1b}[2J", "\u{1b}[3J", "\u{1b}[H", "\u{1b}[6n", "\u{1b}[?1000h"] {
-        assert!(!screen.contains(forbidden), "{forbidden:?} in {screen:?}");
-    }
+    assert_nothing_forbidden(&screen);
     assert_eq!(user_messages(&cli), ["Edit it", "Be quick"]);
 }
 
@@ -259,4 +257,127 @@ fn the_tree_takes_the_files_back_and_the_diff_of_an_edit_is_shown_before() {
     terminal.press("\u{4}");
     terminal.expect("to continue this conversation");
     assert_eq!(user_messages(&cli), ["Hello", "Go on"]);
+}
+
+/// What the page never sends: it clears nothing, asks nothing, and takes no mouse.
+fn assert_nothing_forbidden(screen: &str) {
+    for forbidden in
+        ["\u{1b}[2J", "\u{1b}[3J", "\u{1b}[H", "\u{1b}[6n", "\u{1b}[r", "\u{1b}[?1000h", "\u{1b}[?1006h"]
+    {
+        assert!(!screen.contains(forbidden), "{forbidden:?} in {screen:?}");
+    }
+}
+
+#[test]
+fn the_page_completes_steers_resizes_and_stops() {
+    let cli = TestCli::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.press("/que");
+    terminal.expect("list the messages that wait");
+    terminal.press("\t");
+    terminal.enter("", "the queue is empty");
+    // The last lines of what runs are shown.
+    terminal.enter("Work slowly", "begun");
+    terminal.enter("and the docs", "after this tool");
+    terminal.resize(60, 20);
+    terminal.press("a draft");
+    terminal.expect("a draft");
+    terminal.press("\u{1b}");
+    terminal.expect("stopped");
+    // The draft stays, and so does the queue, which goes with the next prompt.
+    terminal.press(" goes on\r");
+    terminal.expect("I have nothing to add.");
+    terminal.expect("done");
+    let screen = terminal.end_page();
+    assert_nothing_forbidden(&screen);
+    let said = user_messages(&cli);
+    assert!(
+        said.contains(&"a draft goes on".to_owned()) && said.contains(&"and the docs".to_owned()),
+        "{said:?}"
+    );
+    let stopped = format!("{:?}", cli.messages());
+    assert!(stopped.contains("The user stopped this call before it ended."), "{stopped}");
+}
+
+#[test]
+fn a_draft_survives_a_kill_and_a_megabyte_is_one_paste() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    let long = "rope number one\n".repeat(65_536);
+    terminal.press(&format!("\u{1b}[200~{long}\u{1b}[201~"));
+    terminal.expect("paste 1");
+    terminal.press("\u{3}");
+    terminal.expect("brings the line back");
+    terminal.press("half a thought");
+    terminal.expect("half a thought");
+    let drafts = cli.sandbox.work().with_file_name("home").join(".local/state/hardpan/drafts");
+    let is_stored = || {
+        let files = std::fs::read_dir(&drafts).into_iter().flatten().flatten();
+        let texts: Vec<String> = files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect();
+        texts == ["half a thought"]
+    };
+    let stored = (0..6000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        is_stored()
+    });
+    assert!(stored, "no draft in {}", drafts.display());
+    terminal.signal("KILL");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("half a thought");
+    terminal.enter(" is enough", "I have nothing to add.");
+    terminal.expect("done");
+    assert_nothing_forbidden(&terminal.end_page());
+    assert_eq!(user_messages(&cli), ["half a thought is enough"]);
+}
+
+#[test]
+fn a_plan_changes_nothing_its_yes_switches_to_edits_and_the_mode_comes_back() {
+    // A rule would let it run.
+    let cli = TestCli::new("allow = [\"edit\"]");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.enter("/mode plan", "reading tools only");
+    terminal.enter("Edit it", "not run: only reading is allowed now");
+    terminal.expect("Carry out this plan?");
+    assert_eq!(cli.read("a.txt"), "one\n");
+    terminal.enter("y", "edits in this folder run");
+    terminal.expect("Carry out the plan.");
+    terminal.expect("done");
+    terminal.end_page();
+    assert_eq!(user_messages(&cli), ["Edit it", "Carry out the plan."]);
+    let Some(mut terminal) = Terminal::open_page(&cli, &["--continue"], ":") else { return };
+    terminal.expect("edits in this folder run");
+    terminal.end_page();
+}
+
+#[test]
+fn a_command_is_changed_in_the_editor_before_it_runs() {
+    let cli = TestCli::new("");
+    std::fs::write(cli.editor(), "#!/bin/sh\nsed -i s/quick/slow/ \"$1\"\n").expect("an editor");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(cli.editor(), executable).expect("it can be run");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.enter("Be quick", "edit the command first");
+    terminal.press("e");
+    terminal.expect("as changed in the editor");
+    terminal.expect("echo slow");
+    terminal.expect("done");
+    terminal.end_page();
+    let told = format!("{:?}", cli.messages());
+    assert!(told.contains("slow\\n") && told.contains("The person changed this call."), "{told}");
+}
+
+#[test]
+fn plain_lines_need_no_terminal() {
+    let cli = TestCli::new("");
+    let ran = cli.print_with(&["--plain"], "Hello\n/mode plan\n");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.code, Some(0), "{said}{}", ran.stderr);
+    for line in ["you: Hello\n", "model: I have nothing to add.\n", "note: mode plan: reading tools only"] {
+        assert!(said.contains(line), "no {line:?} in {said}");
+    }
+    assert!(!said.contains('\u{1b}'), "{said:?}");
 }

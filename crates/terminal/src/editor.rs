@@ -177,6 +177,12 @@ impl Editor {
         self.changed();
     }
 
+    /// Inserts a text at the cursor.
+    pub fn insert_text(&mut self, text: &str) {
+        self.buffer.insert(text);
+        self.changed();
+    }
+
     /// Pastes text.
     pub fn paste(&mut self, text: &str) {
         if let Some(search) = &mut self.search {

@@ -28,6 +28,8 @@ pub use crate::views::ViewKind;
 pub const QUIET_TIME: Duration = Duration::from_millis(700);
 /// Within this time a second key means "really".
 pub const TWICE_TIME: Duration = Duration::from_secs(2);
+/// How often a draft is saved.
+pub const DRAFT_TIME: Duration = Duration::from_secs(1);
 /// A run that took longer rings when it ends or asks.
 pub const LONG_RUN: Duration = Duration::from_secs(15);
 
@@ -57,6 +59,8 @@ pub enum Event {
         /// What the person made of it.
         text: String,
     },
+    /// Text for the line, at the cursor.
+    Insert(String),
     /// A queued message was taken back.
     TakenBack(String),
     /// The mode was set by a command.
@@ -119,6 +123,12 @@ pub enum Effect {
     Redraw,
     /// Leave the program.
     Leave,
+    /// Store what is typed and not sent; an empty text removes it.
+    SaveDraft(String),
+    /// Take an image from the clipboard; [`Event::Insert`] gives its mention to the line.
+    PasteImage,
+    /// Stop the run before it has said anything: its prompt is back in the line.
+    StopAndTakeBack,
     /// Add a line to the history file.
     AppendHistory(String),
     /// Ring, because the person may be elsewhere.
@@ -283,6 +293,8 @@ pub struct Model {
     pub now: Duration,
     /// The time of the last key.
     pub last_key: Option<Duration>,
+    /// When the draft changed first after it was saved; none if it is saved.
+    pub(crate) draft_since: Option<Duration>,
     pub(crate) pending_key: Option<KeyPress>,
     pub(crate) escape_at: Option<Duration>,
     pub(crate) interrupt_at: Option<Duration>,
@@ -322,6 +334,7 @@ impl Model {
             has_focus: true,
             now: Duration::ZERO,
             last_key: None,
+            draft_since: None,
             pending_key: None,
             escape_at: None,
             interrupt_at: None,
@@ -402,6 +415,7 @@ impl Model {
         let moving = self.is_running().then(|| self.now + Duration::from_millis(250));
         let hint = self.hint.as_ref().map(|(_, since)| *since + TWICE_TIME);
         let asking = is_about_to_ask.then(|| quiet.max(self.now));
-        [moving, hint, asking].into_iter().flatten().min()
+        let draft = self.draft_since.map(|since| since + DRAFT_TIME);
+        [moving, hint, asking, draft].into_iter().flatten().min()
     }
 }

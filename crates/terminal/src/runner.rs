@@ -223,7 +223,7 @@ impl Face<'_> {
                         self.take(message)?;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.tick(),
+                Err(RecvTimeoutError::Timeout) => self.tick()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -251,12 +251,14 @@ impl Face<'_> {
         [self.model.next_tick(), view].into_iter().flatten().min()
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self) -> Result<(), FaceError> {
         let now = (self.clock)();
         if self.next_tick().is_some_and(|next| next <= now) {
-            self.model.update(Event::Tick, now);
+            let effects = self.model.update(Event::Tick, now);
             self.due = Some(now);
+            self.perform(effects)?;
         }
+        Ok(())
     }
 
     fn take(&mut self, message: FaceMessage) -> Result<(), FaceError> {
@@ -272,6 +274,10 @@ impl Face<'_> {
             }
             FaceMessage::Input(input, at) => {
                 self.due = Some(now);
+                // Whoever types has seen it.
+                if matches!(input, InputEvent::Key(_)) {
+                    self.guard.clear_title()?;
+                }
                 // Where the person is belongs to the page, whatever lies on top.
                 let view = self.views.last_mut().filter(|_| !matches!(input, InputEvent::Focus { .. }));
                 let outcome = view.map(|view| view.take_input(&input, at, &self.model));
@@ -438,6 +444,7 @@ impl Face<'_> {
 
     fn notify(&mut self, text: &str) -> Result<(), FaceError> {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        self.guard.set_title(&format!("hardpan: {text}"))?;
         let out = self.page.writer();
         out.write_all(format!("\x07\x1b]9;hardpan: {text}\x07").as_bytes())?;
         out.flush()?;

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::editor::{CompletionSources, Submission};
 use crate::input::InputEvent;
-use crate::model::{ApprovalFocus, BlockKind, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME};
+use crate::model::{
+    ApprovalFocus, BlockKind, DRAFT_TIME, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME,
+};
 use crate::screen::ScreenSize;
 use crate::theme::Role;
 use crate::transcript::BlockSource;
@@ -22,7 +24,10 @@ impl Model {
         self.now = self.now.max(at);
         let mut effects = Vec::new();
         match event {
-            Event::Input(input) => self.take_input(input, at, &mut effects),
+            Event::Input(input) => {
+                self.take_input(input, at, &mut effects);
+                self.draft_since.get_or_insert(self.now);
+            }
             Event::Agent(update) => self.take_agent_update(update, &mut effects),
             Event::Tick => {}
             Event::Drawn => self.take_drawn(at),
@@ -31,6 +36,10 @@ impl Model {
             Event::EditorClosed(text) => self.editor.set_text(text.trim_end_matches('\n')),
             Event::EditText(text) => effects.push(Effect::OpenEditor(text)),
             Event::CallEdited { id, text } => self.answer_with_change(id, text, &mut effects),
+            Event::Insert(text) => {
+                self.editor.insert_text(&text);
+                self.draft_since.get_or_insert(self.now);
+            }
             Event::TakenBack(text) => self.take_back(&text),
             Event::ModeSet(mode) => self.set_mode(mode),
             Event::Status(status) => self.status = status,
@@ -39,6 +48,10 @@ impl Model {
         }
         self.settle();
         self.fill_page();
+        if self.draft_since.is_some_and(|since| self.now >= since + DRAFT_TIME) {
+            self.draft_since = None;
+            effects.push(Effect::SaveDraft(self.editor.buffer().expanded()));
+        }
         effects
     }
 

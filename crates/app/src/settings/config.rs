@@ -103,6 +103,12 @@ pub struct Config {
     pub spine: SpineConfig,
     /// The terminal face: `page`, `full` or `plain`. Default: `page`.
     pub screen: Option<ScreenKind>,
+    /// Colours of the terminal face: `ansi`, `auto`, `light`, `dark` or `none`. Default: `ansi`.
+    pub theme: Option<ThemeSetting>,
+    /// Signs of the terminal face: `unicode` or `ascii`. Default: what the terminal can show.
+    pub glyphs: Option<GlyphSetting>,
+    /// Whether a sign turns while something runs: `on` or `off`. Default: `on`.
+    pub motion: Option<MotionSetting>,
     /// The keys of the terminal face, by the names of actions in docs/keys.md.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Whether the model may give tasks to sub-agents: `auto`, `on` or `off`. Default: `auto`.
@@ -219,6 +225,44 @@ pub enum ScreenKind {
     Full,
     /// Lines without cursor movement, for screen readers and terminals that can do little.
     Plain,
+}
+
+/// Where the colours of the terminal face come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThemeSetting {
+    /// The 16 colours of the terminal.
+    #[default]
+    Ansi,
+    /// Fixed colours for the background that the terminal says it has.
+    Auto,
+    /// Fixed colours for a light background.
+    Light,
+    /// Fixed colours for a dark background.
+    Dark,
+    /// None: bold, dim and underlined text alone.
+    None,
+}
+
+/// Which signs the terminal face uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GlyphSetting {
+    /// Signs beyond ASCII.
+    Unicode,
+    /// ASCII alone.
+    Ascii,
+}
+
+/// Whether anything in the terminal face moves by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MotionSetting {
+    /// A sign turns while something runs.
+    #[default]
+    On,
+    /// Only seconds are counted.
+    Off,
 }
 
 /// Whether the model may give tasks to sub-agents, with a tool that every request declares.
@@ -473,6 +517,9 @@ impl Config {
             web_search: above.web_search.or(below.web_search),
             pages: above.pages.max(below.pages),
             screen: above.screen.or(below.screen),
+            theme: above.theme.or(below.theme),
+            glyphs: above.glyphs.or(below.glyphs),
+            motion: above.motion.or(below.motion),
             keys: below.keys.into_iter().chain(above.keys).collect(),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),

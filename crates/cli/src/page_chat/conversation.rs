@@ -98,6 +98,11 @@ impl FaceConversation {
         Ok(FaceConversation { app, session, reader, asked, quit_requested, signals, is_stored })
     }
 
+    /// What a process typed in this folder that ended before it could send it.
+    pub fn left_draft(&self) -> Option<String> {
+        self.session.left_draft()
+    }
+
     /// Does what the face asks for until the person leaves or a signal ends it, which is returned.
     /// `on_interrupt` takes Ctrl-C; without it, that ends the conversation.
     pub async fn run(

@@ -11,20 +11,22 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use hardpan_agent::{
-    AgentError, Delivery, Input, InputId, InputOutcome, InputSource, RunEnd, ShellVisibility, Spending,
+    AgentError, Delivery, Input, InputId, InputOutcome, InputSource, MessageRange, RunEnd, ShellVisibility,
+    Spending,
 };
 use hardpan_app::attachment_price::AttachmentRefusal;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{Attachments, ConversationApp};
-use hardpan_prompt::MessageBody;
+use hardpan_prompt::{AgentMessage, MessageBody};
 use hardpan_terminal::blocks::Subject;
 use hardpan_terminal::editor::{Submission, SubmissionKind};
 use hardpan_terminal::model::{AgentUpdate, Effect, Event, ToolEnd};
 
 use super::conversation::FaceSender;
+use super::drafts::DraftFile;
 use super::face_host::append_history;
-use super::modes;
 use super::page_prompter::{PendingQuestions, SharedMode};
+use super::{clipboard, modes};
 use crate::chat::{commands, display};
 use crate::output::dollars;
 
@@ -75,6 +77,9 @@ pub struct Session {
     session_id: Arc<str>,
     /// Whether the model was told that it is to plan.
     is_plan_told: bool,
+    /// The prompt of the run that ends is in the line again.
+    is_prompt_taken_back: bool,
+    draft: Option<DraftFile>,
     /// The question about a plan that was not answered yet.
     plan_question: Option<u64>,
 }
@@ -88,6 +93,8 @@ impl Session {
         after_run: AfterRun,
     ) -> Self {
         let session_id = app.agent.session().0;
+        let state = app.settings.user_folders.state.as_ref();
+        let draft = state.map(|state| DraftFile::new(state, &app.scope.root));
         Session {
             app,
             face,
@@ -100,6 +107,8 @@ impl Session {
             last_input: 0,
             session_id,
             is_plan_told: false,
+            is_prompt_taken_back: false,
+            draft,
             plan_question: None,
         }
     }
@@ -123,6 +132,12 @@ impl Session {
             Effect::QueueForEnd(submission) => self.send(&submission, Delivery::FollowUp, false),
             Effect::TakeBack => self.take_back().await,
             Effect::Stop | Effect::Kill => self.stop(),
+            Effect::StopAndTakeBack => {
+                self.is_prompt_taken_back = true;
+                self.stop();
+            }
+            Effect::SaveDraft(draft) => self.draft.iter().for_each(|file| file.store(&draft)),
+            Effect::PasteImage => self.paste_image(),
             Effect::Answer { id, answer } => {
                 if self.questions.answer(id, answer) {
                     self.stop();
@@ -225,6 +240,33 @@ impl Session {
         last.into_iter().for_each(|input| self.face.event(Event::TakenBack(input.typed)));
     }
 
+    /// The draft that a process left behind in this folder.
+    pub fn left_draft(&self) -> Option<String> {
+        self.draft.as_ref().and_then(DraftFile::take_left_behind)
+    }
+
+    /// Leaves a prompt out of later requests that was stopped before it had an answer: the person has
+    /// it in the line again.
+    async fn leave_out_prompt(&self) {
+        let messages = self.app.agent.messages();
+        let is_prompt = |message: &AgentMessage| matches!(*message.body, MessageBody::User { .. });
+        let Some(prompt) = messages.last().filter(|message| is_prompt(message)) else { return };
+        let range = MessageRange { first: &prompt.id.0, last: None };
+        if let Err(error) = self.app.agent.delete_messages(range).await {
+            self.problem(&error.to_string());
+        }
+    }
+
+    /// Stores the image of the clipboard, and mentions it in the line.
+    fn paste_image(&self) {
+        let Some(state) = self.app.settings.user_folders.state.clone() else { return };
+        let face = self.face.clone();
+        drop(tokio::task::spawn_blocking(move || match clipboard::store_image(&state.join("images")) {
+            Ok(path) => face.event(Event::Insert(format!("@{} ", path.display()))),
+            Err(error) => face.agent(AgentUpdate::Note(error.to_string())),
+        }));
+    }
+
     /// Stops whatever runs.
     pub fn stop(&mut self) {
         self.questions.clear();
@@ -260,6 +302,9 @@ impl Session {
             PendingOutcome::Input(Ok(InputOutcome::Ran(end))) => {
                 self.app.save_state().await;
                 modes::store_mode(&self.app.agent, self.current_mode()).await;
+                if std::mem::take(&mut self.is_prompt_taken_back) && end == RunEnd::Aborted {
+                    self.leave_out_prompt().await;
+                }
                 if end == RunEnd::Done {
                     self.ask_about_plan();
                 }

@@ -68,6 +68,7 @@ impl TestCli {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.sandbox.command(args);
         command.env("ANTHROPIC_API_KEY", "the-key-of-the-test").env("OTHER_TOKEN", "the-token-of-the-test");
+        command.env("EDITOR", self.editor());
         command
     }
 
@@ -84,6 +85,11 @@ impl TestCli {
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
         CommandOutput { code: output.status.code(), stdout: output.stdout, stderr }
+    }
+
+    /// Where a test can put an editor.
+    pub fn editor(&self) -> PathBuf {
+        self.sandbox.work().with_file_name("editor")
     }
 
     pub fn data(&self) -> PathBuf {
@@ -194,13 +200,26 @@ impl Terminal {
         self.keys.flush().expect("somebody reads");
     }
 
-    /// Sends a signal to the conversation: the child of the shell, which is the child of `script`.
-    pub fn signal(&self, name: &str) {
+    /// The process of the conversation: the child of the shell, which is the child of `script`.
+    fn conversation(&self) -> String {
         let only_child = |process: &str| {
             let children = format!("/proc/{process}/task/{process}/children");
             fs::read_to_string(children).expect("a running process").trim().to_owned()
         };
-        let conversation = only_child(&only_child(&self.child.id().to_string()));
+        only_child(&only_child(&self.child.id().to_string()))
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        let terminal = fs::read_link(format!("/proc/{}/fd/0", self.conversation())).expect("a terminal");
+        let size = ["cols", &columns.to_string(), "rows", &rows.to_string()].map(str::to_owned);
+        let resized = Command::new("stty").arg("-F").arg(terminal).args(size).status();
+        assert!(resized.expect("stty can be run").success());
+    }
+
+    /// Sends a signal to the conversation.
+    pub fn signal(&self, name: &str) {
+        let conversation = self.conversation();
         let sent = Command::new("kill").args([&format!("-{name}"), &conversation]).status();
         assert!(sent.expect("kill can be run").success(), "no process {conversation}");
     }

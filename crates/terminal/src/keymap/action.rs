@@ -205,6 +205,7 @@ actions! {
         SearchHistory "search-history" ["ctrl-r"] (Edit "history") "searches earlier prompts";
         Stash "stash" ["ctrl-s"] (Edit "stash") "puts the line away; on an empty line, brings it back";
         ExternalEditor "external-editor" ["ctrl-g", "ctrl-x ctrl-e"] (Edit "editor") "opens the line in your editor ($VISUAL, $EDITOR)";
+        PasteImage "paste-image" ["ctrl-v"] (Edit "image") "adds the image of the clipboard";
         ExpandPaste "expand-paste" ["alt-v"] "shows the text of the paste before the cursor";
         Suspend "suspend" ["ctrl-z"] "gives the terminal back to the shell; `fg` returns";
         Redraw "redraw" ["ctrl-l"] "draws the live area again; clears nothing";

@@ -7,6 +7,8 @@ use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::text::link_address;
+
 /// A line as bytes for the terminal, with the columns that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedRow {
@@ -38,6 +40,11 @@ fn encode(line: &Line<'_>, columns: usize, limit: usize) -> EncodedRow {
     let mut current = Style::new();
     'spans: for span in &line.spans {
         let style = line.style.patch(span.style);
+        // Only what is printed: a link that is cut or redrawn opens nothing.
+        let link = if limit == usize::MAX { link_address(span) } else { None };
+        if let Some(address) = link {
+            let _ = write!(row.bytes, "\x1b]8;;{address}\x1b\\");
+        }
         for cluster in span.content.graphemes(true) {
             let width = cluster.width();
             if row.width + width > limit {
@@ -55,6 +62,7 @@ fn encode(line: &Line<'_>, columns: usize, limit: usize) -> EncodedRow {
                 let _ = write!(row.bytes, "\x1b[{}G", row.width + 1);
             }
         }
+        row.bytes.push_str(if link.is_some() { "\x1b]8;;\x1b\\" } else { "" });
     }
     if current != Style::new() {
         row.bytes.push_str("\x1b[0m");
@@ -148,6 +156,15 @@ mod tests {
         let line = Line::from(vec!["a".cyan(), "b".cyan(), "c".into(), "d".red().bold()]);
         let row = EncodedRow::whole(&line, 80);
         assert_eq!((row.bytes.as_str(), row.width), ("\x1b[0;36mab\x1b[0mc\x1b[0;1;31md\x1b[0m", 4));
+    }
+
+    #[test]
+    fn a_printed_address_is_a_link_to_itself() {
+        let line = Line::from(vec!["see ".into(), "https://a.example/b".underlined(), " and more".into()]);
+        let link =
+            "see \x1b]8;;https://a.example/b\x1b\\\x1b[0;4mhttps://a.example/b\x1b]8;;\x1b\\\x1b[0m and more";
+        assert_eq!(EncodedRow::whole(&line, 80).bytes, link);
+        assert!(!EncodedRow::clipped(&line, 80).bytes.contains("]8;"));
     }
 
     #[test]

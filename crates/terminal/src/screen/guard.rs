@@ -133,6 +133,14 @@ impl TerminalGuard {
         self.write(&format!("{push}\x1b]2;{safe}\x07"))
     }
 
+    /// Gives the window its title back.
+    pub fn clear_title(&self) -> Result<(), GuardError> {
+        if !std::mem::replace(&mut self.0.lock().has_title, false) {
+            return Ok(());
+        }
+        self.write(POP_TITLE)
+    }
+
     fn write(&self, bytes: &str) -> Result<(), GuardError> {
         let mut state = self.0.lock();
         state.out.write_all(bytes.as_bytes()).and_then(|()| state.out.flush()).map_err(GuardError::Write)

@@ -104,7 +104,10 @@ impl Model {
             FaceState::Question => self.edit_answer(|answer| answer.insert(text)),
             _ => {
                 self.return_to_line();
-                self.editor.paste(text);
+                match image_mention(text) {
+                    Some(mention) => self.editor.insert_text(&mention),
+                    None => self.editor.paste(text),
+                }
             }
         }
     }
@@ -146,6 +149,7 @@ impl Model {
             Action::Up if self.editor.is_empty() && !self.queue.is_empty() => effects.push(Effect::TakeBack),
             Action::ExternalEditor => effects.push(Effect::OpenEditor(self.editor.buffer().expanded())),
             Action::RetryNow => effects.push(Effect::RetryNow),
+            Action::PasteImage => effects.push(Effect::PasteImage),
             Action::Suspend => effects.push(Effect::Suspend),
             Action::Redraw => effects.push(Effect::Redraw),
             Action::ViewContext => effects.push(Effect::Open(ViewKind::Context)),
@@ -233,7 +237,8 @@ impl Model {
     }
 
     pub(super) fn stop(&mut self, effects: &mut Vec<Effect>) {
-        if !self.has_begun && self.editor.is_empty() {
+        let is_taken_back = !self.has_begun && self.editor.is_empty() && !self.last_prompt.is_empty();
+        if is_taken_back {
             let prompt = std::mem::take(&mut self.last_prompt);
             self.editor.set_text(&prompt);
         }
@@ -241,7 +246,7 @@ impl Model {
         self.approvals.clear();
         self.approvals_answered = 0;
         self.question = None;
-        effects.push(Effect::Stop);
+        effects.push(if is_taken_back { Effect::StopAndTakeBack } else { Effect::Stop });
     }
 
     fn interrupt(&mut self, effects: &mut Vec<Effect>) {
@@ -390,6 +395,16 @@ impl Model {
         self.print_question_answer(shown);
         effects.push(Effect::AnswerQuestion { id, answer });
     }
+}
+
+/// The mention of an image whose path was pasted, or dropped on the terminal.
+fn image_mention(pasted: &str) -> Option<String> {
+    let path = pasted.trim().trim_matches(['\'', '"']);
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase())?;
+    let is_image = matches!(extension.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp");
+    let is_path = path.starts_with(['/', '~', '.']) && !path.contains(char::is_whitespace);
+    (is_image && is_path).then(|| format!("@{path} "))
 }
 
 /// The index `step` further, round at the ends; the first key marks the first or the last.
