@@ -160,7 +160,8 @@ impl PlainFace {
 
     fn take_line(&mut self, line: &str) {
         if !self.is_echoed && !line.trim().is_empty() {
-            self.push(&format!("{}\n", escape(line)));
+            let prompt = if self.has_prompt { "" } else { PROMPT };
+            self.out.push_str(&format!("{prompt}{}\n", escape(line)));
         }
         (self.has_prompt, self.interrupt_at) = (false, None);
         let text = line.trim();

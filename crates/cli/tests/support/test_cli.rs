@@ -247,7 +247,8 @@ impl Terminal {
         self.wait_for_end()
     }
 
-    fn wait_for_end(mut self) -> String {
+    /// Waits for the end, and answers with everything that was shown.
+    pub fn wait_for_end(mut self) -> String {
         for _ in 0..MAX_POLLS {
             if self.child.try_wait().expect("it can be waited for").is_some() {
                 self.reader.join().expect("all of it can be read");

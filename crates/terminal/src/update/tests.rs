@@ -94,7 +94,8 @@ fn effects_of(face: &TestFace) -> String {
         Effect::AnswerQuestion { answer, .. } => Some(format!("answer {answer:?}")),
         Effect::SetMode(mode) => Some(format!("mode {}", mode.name())),
         Effect::Open(view) => Some(format!("open {view:?}")),
-        Effect::AppendHistory(_) => None,
+        Effect::StopAndTakeBack => Some("stop, prompt back".into()),
+        Effect::AppendHistory(_) | Effect::SaveDraft(_) => None,
         other => Some(format!("{other:?}")),
     };
     face.effects.iter().filter_map(short).collect::<Vec<_>>().join(", ")
@@ -277,7 +278,10 @@ fn a_stop_before_the_first_word_gives_the_prompt_back() {
     face.press("enter");
     face.agent(AgentUpdate::RunStarted);
     face.press("esc");
-    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("send go on, stop", "go on"));
+    assert_eq!(
+        (effects_of(&face).as_str(), face.line().as_str()),
+        ("send go on, stop, prompt back", "go on")
+    );
 }
 
 #[test]

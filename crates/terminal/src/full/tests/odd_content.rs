@@ -80,6 +80,14 @@ fn assert_harmless(name: &str, bytes: &[u8]) {
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\r' | '\n')) {
         let found = &rest[at..];
+        // A link to the address that it shows.
+        if let Some(link) = found.strip_prefix("\u{1b}]8;;") {
+            let (address, after) = link.split_once("\u{1b}\\").unwrap();
+            assert!(address.is_empty() || address.starts_with("http"), "{name}: {address}");
+            assert!(!address.contains(char::is_control), "{name}: {address:?}");
+            rest = after;
+            continue;
+        }
         let parameters = found.strip_prefix("\u{1b}[").unwrap_or_else(|| panic!("{name}: {found:.20?}"));
         let end = parameters.find(|c: char| c.is_ascii_alphabetic()).unwrap();
         let sequence = &parameters[..=end];
