@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     pub conversation: Mutex<Conversation>,
     pub selection: Mutex<ModelSelection>,
     pub last_request: Mutex<Option<Arc<LastRequest>>>,
+    /// The one before it, to compare both.
+    pub request_before: Mutex<Option<Arc<LastRequest>>>,
     pub abort: Mutex<CancellationToken>,
     /// Tells a failed request that waits to be sent again.
     pub retry_now: Notify,
@@ -115,6 +117,7 @@ impl Agent {
             gate: RunGate::new(RunState::new(selection.target.vocabulary())),
             selection: Mutex::new(selection),
             last_request: Mutex::default(),
+            request_before: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
             retry_now: Notify::new(),
             shell_abort: Mutex::new(CancellationToken::new()),

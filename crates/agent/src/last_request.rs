@@ -7,7 +7,7 @@ use hardpan_context::{
     without_newer_fields, without_tools,
 };
 use hardpan_prompt::{Prompt, PromptTokens};
-use hardpan_providers::PromptFallbacks;
+use hardpan_providers::{Client, PromptFallbacks};
 
 use crate::agent::{Agent, lock};
 use crate::model_selection::ModelSelection;
@@ -22,6 +22,11 @@ pub struct LastRequest {
     pub spending: Option<Spending>,
     /// The prompt that was sent instead, if the model takes no tools or no images.
     pub fallback: Option<(Prompt, PromptTokens)>,
+    /// What it was sent with.
+    pub(crate) selection: ModelSelection,
+    pub(crate) client: Arc<Client>,
+    /// The provider's id of the answer before, if the request named it.
+    pub(crate) previous_answer: Option<Arc<str>>,
 }
 
 impl LastRequest {

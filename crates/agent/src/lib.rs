@@ -70,6 +70,7 @@ mod request; // building a request: snapshot, assembly, validation
 mod run; // one run: from a prompt until nothing more happens by itself
 mod run_status; // RunStatus: what the agent is doing; one thing at a time
 mod secret_guard; // SecretGuard: secrets in requests, found and decided about
+mod sent_request; // SentRequest: one of the last two requests, to the byte
 mod session_control; // switching sessions, names, labels, the state of extensions
 pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
@@ -102,6 +103,7 @@ pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use run_status::{Activity, RunStatus, WorkClaim};
 pub use secret_guard::{SecretMode, SecretSettings};
+pub use sent_request::SentRequest;
 pub use session_control::SessionSwitchKind;
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,

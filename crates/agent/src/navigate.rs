@@ -54,6 +54,7 @@ impl Agent {
         let session = self.read_stored_session().await.map_err(EntryError::from)?;
         lock(&self.inner.conversation).go_to_entry(&session, entry).map_err(EntryError::from)?;
         *lock(&self.inner.last_request) = None;
+        *lock(&self.inner.request_before) = None;
         if let Some(summary) = summary {
             self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }, None).await?;
         }

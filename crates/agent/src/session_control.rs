@@ -48,6 +48,7 @@ impl Agent {
         let _ = tokio::task::spawn_blocking(move || drop(previous)).await;
         self.note_declared_tools();
         *lock(&self.inner.last_request) = None;
+        *lock(&self.inner.request_before) = None;
         lock(&self.inner.selection).client = Arc::default();
         match how {
             SessionSwitchKind::Other => self.events().emit(self, SessionSwitch { from, to }).await,

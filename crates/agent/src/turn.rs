@@ -73,7 +73,7 @@ impl Agent {
         let outcome = self.stream_answer(&client, &selection, &planned, &forms, token).await;
         let (replanned, fallback) = (forms.replanned(), forms.take_sent(&render_cache, &selection.target));
         drop(forms);
-        let PlannedRequest { assembled, snapshot, .. } = planned;
+        let PlannedRequest { assembled, snapshot, previous_answer, .. } = planned;
         let assembled = replanned.unwrap_or(assembled);
         let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
         let is_simulated = self.inner.setup.client_factory.is_simulated();
@@ -84,9 +84,19 @@ impl Agent {
         if let Some(usage) = &usage {
             self.inner.setup.client_factory.record_usage(&target, &assembled, &render_cache, usage);
         }
-        let last_request =
-            Arc::new(LastRequest { assembled, snapshot, target, render_cache, spending, fallback });
-        *lock(&self.inner.last_request) = Some(last_request.clone());
+        let last_request = Arc::new(LastRequest {
+            assembled,
+            snapshot,
+            target,
+            render_cache,
+            spending,
+            fallback,
+            selection: selection.clone(),
+            client,
+            previous_answer,
+        });
+        let before = lock(&self.inner.last_request).replace(last_request.clone());
+        *lock(&self.inner.request_before) = before;
         self.finish_turn(outcome, &last_request, &selection).await
     }
 

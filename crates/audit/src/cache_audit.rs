@@ -25,7 +25,7 @@ use hardpan_models::Catalogue;
 
 use crate::{Recording, SourceAgent};
 use auditor::Auditor;
-pub use loss_cause::{CauseSource, LossCause, RequestTrigger, UnexplainedLoss};
+pub use loss_cause::{AvoidableBy, CauseCategory, CauseSource, LossCause, RequestTrigger, UnexplainedLoss};
 pub use side_requests::SideBill;
 
 use crate::model_facts::InputPrices;
@@ -125,6 +125,13 @@ pub struct Loss {
     pub source: CauseSource,
     /// Whether the agent could have avoided it.
     pub is_avoidable: bool,
+}
+
+impl Loss {
+    /// Who could have avoided it.
+    pub fn avoidable_by(&self) -> AvoidableBy {
+        self.cause.avoidable_by(self.is_avoidable)
+    }
 }
 
 impl Audit {

@@ -126,6 +126,12 @@ fn read_lines(recording: &mut Recording, bytes: &[u8], mut read: impl FnMut(&mut
     }
 }
 
+/// The agent that wrote a file, by its first lines; `None` if it is no session of a known one.
+pub fn recording_agent(path: &Path) -> Option<SourceAgent> {
+    let lines = RegularFile::open(path).and_then(|mut file| hardpan_files::read_lines(&mut file)).ok()?;
+    Some(detect_format(&lines.bytes)?.agent)
+}
+
 /// The format of a file, recognized by its first lines.
 fn detect_format(bytes: &[u8]) -> Option<&'static RecordingFormat> {
     let lines = hardpan_session::lines(bytes).filter(|line| !line.trim_ascii().is_empty());

@@ -52,13 +52,13 @@ pub mod replay; // Replay: recorded work with other layouts
 pub mod report; // audits as text, JSON and a page
 
 pub use cache_audit::{
-    Audit, AuditedRequest, Bill, CacheOutcome, CauseSource, Loss, LossCause, RequestTrigger, SideBill,
-    UnexplainedLoss,
+    Audit, AuditedRequest, AvoidableBy, Bill, CacheOutcome, CauseCategory, CauseSource, Loss, LossCause,
+    RequestTrigger, SideBill, UnexplainedLoss,
 };
 pub use import::{
     AnswerStatus, BilledRequest, EntryContent, FileAction, ImportError, ImportProblem, RecordedCall,
     RecordedEntry, RecordedPart, RecordedResult, Recording, RequestShape, ShapePart, SideUsage, SourceAgent,
-    Speaker, TextReplacement, UnbilledRequest,
+    Speaker, TextReplacement, UnbilledRequest, recording_agent,
 };
 pub use replay::{BilledTotals, Replay, ReplayCost, ReplayError, ReplayPolicy, ThinkingSwitches, replay};
 pub use report::Report;

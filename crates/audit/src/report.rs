@@ -11,16 +11,37 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Audit;
-use crate::cache_audit::Bill;
+use crate::cache_audit::{AvoidableBy, Bill, CauseCategory};
 pub use html::page;
 pub use text::summary;
 
 /// What `hardpan audit --json` prints: amounts in tokens, costs in units of one uncached input
-/// token of the model. Answers are not counted.
+/// token of the model. Answers are in `output` and `total_dollars` only.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    /// Why tokens were paid again, equal causes of all sessions added up, the most expensive first.
+    pub causes: Vec<CauseReport>,
     /// The sessions, in the order they were given.
     pub sessions: Vec<SessionReport>,
+}
+
+/// Losses with the same cause.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CauseReport {
+    /// The cause without its figures.
+    pub cause: &'static str,
+    /// How many requests it hit.
+    pub losses: usize,
+    /// How many tokens were paid again.
+    pub tokens: u64,
+    /// What they cost beyond the price of reading them, where a price is known.
+    pub dollars: f64,
+    /// How certain it is: `recorded`, `compared`, `inferred`; several where sources differ.
+    pub certainty: String,
+    /// Who could have avoided it: `agent`, `person`, `nobody`.
+    pub avoidable_by: &'static str,
+    /// What to do about it; empty if there is nothing to say.
+    pub advice: &'static str,
 }
 
 /// The audit of one session.
@@ -73,9 +94,11 @@ pub struct BilledReport {
     pub read: u64,
     /// Tokens written to the cache, for any lifetime.
     pub write: u64,
-    /// The cost in units of one uncached input token.
+    /// Tokens of the answers. Their price is in `total_dollars` only.
+    pub output: u64,
+    /// The cost of the prompts in units of one uncached input token.
     pub cost: f64,
-    /// The cost in dollars at list prices. Null where no price is known.
+    /// The cost of the prompts in dollars at list prices. Null where no price is known.
     pub dollars: Option<f64>,
 }
 
@@ -114,7 +137,19 @@ pub struct LossReport {
 impl Report {
     /// The report of these audits.
     pub fn from_audits(audits: &[Audit]) -> Self {
-        Report { sessions: audits.iter().map(SessionReport::from_audit).collect() }
+        let cause = |group: CauseGroup| CauseReport {
+            cause: group.name,
+            losses: group.count,
+            tokens: group.tokens,
+            dollars: micro(group.dollars),
+            certainty: group.certainty,
+            avoidable_by: group.avoidable_by.name(),
+            advice: group.advice,
+        };
+        Report {
+            causes: cause_groups(audits).into_iter().map(cause).collect(),
+            sessions: audits.iter().map(SessionReport::from_audit).collect(),
+        }
     }
 }
 
@@ -164,6 +199,7 @@ impl BilledReport {
             input: tokens.input,
             read: tokens.cache_read,
             write: tokens.cache_written(),
+            output: tokens.output,
             cost: milli(cost),
             dollars: dollars.map(micro),
         }
@@ -190,8 +226,11 @@ struct ReportTotals {
     requests: usize,
     right: usize,
     bill: Bill,
+    /// Prompts and answers of the sessions whose prices are known.
+    total_dollars: Option<f64>,
     side_cost: f64,
     side_dollars: f64,
+    side_tokens: u64,
     stable_cost: f64,
     stable_dollars: f64,
     lost_tokens: u64,
@@ -213,8 +252,13 @@ impl ReportTotals {
                 .dollars
                 .map(|more| more + totals.bill.dollars.unwrap_or(0.0))
                 .or(totals.bill.dollars);
+            totals.total_dollars = audit
+                .total_dollars
+                .map(|more| more + totals.total_dollars.unwrap_or(0.0))
+                .or(totals.total_dollars);
             let side = audit.side_requests.iter().map(|side| &side.bill);
             totals.side_cost += side.clone().map(|bill| bill.cost).sum::<f64>();
+            totals.side_tokens += side.clone().map(|bill| bill.tokens.prompt()).sum::<u64>();
             totals.side_dollars += side.filter_map(|bill| bill.dollars).sum::<f64>();
             totals.stable_cost += audit.stable_prefix_cost;
             totals.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
@@ -228,6 +272,26 @@ impl ReportTotals {
     }
 }
 
+impl ReportTotals {
+    /// What was paid for prompts and answers; for prompts alone where no answer has a price.
+    fn total_dollars(&self) -> Option<f64> {
+        self.total_dollars.or(self.bill.dollars)
+    }
+
+    /// What was paid for answers.
+    fn answer_dollars(&self) -> Option<f64> {
+        Some((self.total_dollars? - self.bill.dollars?).max(0.0))
+    }
+}
+
+/// What was paid again, as a share of all that was paid: of dollars where they are known.
+fn share_of_bill(totals: &ReportTotals) -> String {
+    match totals.total_dollars() {
+        Some(paid) if paid > 0.0 => percent(totals.lost_dollars, paid),
+        _ => percent(totals.lost_cost, totals.bill.cost),
+    }
+}
+
 /// What a stable prefix would have cost in dollars, at the session's average price per unit.
 fn stable_dollars(audit: &Audit) -> Option<f64> {
     let Bill { cost, dollars, .. } = audit.billed;
@@ -235,40 +299,60 @@ fn stable_dollars(audit: &Audit) -> Option<f64> {
 }
 
 /// Losses with the same cause, over all sessions.
-struct LossCategory {
+struct CauseGroup {
     name: &'static str,
+    advice: &'static str,
     count: usize,
     tokens: u64,
     cost: f64,
     dollars: f64,
-    ours: usize,
+    /// How certain the cause is: the words of its losses, the most frequent first.
+    certainty: String,
+    avoidable_by: AvoidableBy,
 }
 
-/// The causes of losses, the most expensive first.
-fn loss_categories(audits: &[Audit]) -> Vec<LossCategory> {
-    let mut loss_categories: Vec<LossCategory> = Vec::new();
+/// The causes of losses, equal ones added up, the most expensive first.
+fn cause_groups(audits: &[Audit]) -> Vec<CauseGroup> {
+    let mut groups: Vec<(CauseGroup, Vec<&'static str>)> = Vec::new();
     for loss in audits.iter().flat_map(|audit| &audit.losses) {
-        let name = loss.cause.category();
-        let at = loss_categories.iter().position(|category| category.name == name).unwrap_or_else(|| {
-            loss_categories.push(LossCategory {
-                name,
-                count: 0,
-                tokens: 0,
-                cost: 0.0,
-                dollars: 0.0,
-                ours: 0,
-            });
-            loss_categories.len() - 1
+        let (CauseCategory { name, advice }, avoidable_by) = (loss.cause.category(), loss.avoidable_by());
+        let is_same = |(group, _): &(CauseGroup, _)| group.name == name && group.avoidable_by == avoidable_by;
+        let at = groups.iter().position(is_same).unwrap_or_else(|| {
+            let (count, tokens, cost, dollars, certainty) = (0, 0, 0.0, 0.0, String::new());
+            let group = CauseGroup { name, advice, count, tokens, cost, dollars, certainty, avoidable_by };
+            groups.push((group, Vec::new()));
+            groups.len() - 1
         });
-        let category = &mut loss_categories[at];
-        category.count += 1;
-        category.tokens = category.tokens.saturating_add(loss.tokens);
-        category.cost += loss.cost;
-        category.dollars += loss.dollars.unwrap_or(0.0);
-        category.ours += usize::from(loss.is_avoidable);
+        let (group, sources) = &mut groups[at];
+        group.count += 1;
+        group.tokens = group.tokens.saturating_add(loss.tokens);
+        group.cost += loss.cost;
+        group.dollars += loss.dollars.unwrap_or(0.0);
+        sources.push(loss.source.certainty());
     }
-    loss_categories.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.name.cmp(b.name)));
-    loss_categories
+    let finish =
+        |(group, sources): (CauseGroup, Vec<&str>)| CauseGroup { certainty: counted(&sources), ..group };
+    let mut groups: Vec<CauseGroup> = groups.into_iter().map(finish).collect();
+    groups.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.name.cmp(b.name)));
+    groups
+}
+
+/// Equal words, or each with how often it occurs: `inferred`, `recorded 3, inferred 1`.
+fn counted(words: &[&str]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for word in words {
+        match counts.iter_mut().find(|(known, _)| known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    match &counts[..] {
+        [(word, _)] => (*word).to_owned(),
+        several => {
+            several.iter().map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// The `top` most expensive losses over all sessions, each with its session.
@@ -278,11 +362,6 @@ fn costliest_losses(audits: &[Audit], top: usize) -> Vec<(&Audit, &crate::Loss)>
     losses.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(a.at.cmp(&b.at)));
     losses.truncate(top);
     losses
-}
-
-/// An amount such as `$29.08`; with four places where two would show too little.
-fn dollars(amount: f64) -> String {
-    if amount != 0.0 && amount.abs() < 0.1 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 /// A count with its noun: `1 request`, `37 requests`.

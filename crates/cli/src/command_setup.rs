@@ -47,6 +47,15 @@ impl StderrNotices {
     }
 }
 
+/// Shows nothing, for work within a face.
+pub struct QuietNotices;
+
+impl NoticeSink for QuietNotices {
+    fn notice(&self, _notice: Notice) {}
+
+    fn index_progress(&self, _progress: IndexProgress) {}
+}
+
 impl NoticeSink for StderrNotices {
     fn notice(&self, notice: Notice) {
         screen::print_lines(&format!("hardpan: {}", safe(&notice.to_string())));

@@ -48,6 +48,14 @@ enum CommitMode {
     Show,
 }
 
+/// Where a message came from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WrittenBy {
+    Model,
+    /// There is no key: the names of the files are all that it says.
+    FileNames,
+}
+
 /// Writes a message for the staged changes, shows it, and commits if the user agrees.
 pub fn commit(args: &CommitArgs) -> Result<()> {
     let folder = working_folder(args.dir.as_deref())?;
@@ -64,15 +72,17 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
     if matches!(mode, CommitMode::Commit | CommitMode::Ask) {
         repository.check_can_commit()?;
     }
-    let message = write_message(args, &settings, &staged, &mode)?;
+    let (message, author) = write_message(args, &settings, &staged, &mode)?;
     show(&message)?;
     match mode {
         CommitMode::Print => Ok(()),
         CommitMode::Commit => Ok(repository.commit(&staged, &message, &show_output)?),
         CommitMode::Ask => ask(&repository, &staged, message),
         CommitMode::Show => {
+            // Without a model, --yes commits nothing.
+            let yes = if author == WrittenBy::Model { "add --yes, or " } else { "" };
             note!(
-                "hardpan: not committed, because there is no terminal to ask in: add --yes, or save this message and run `git commit -F FILE`"
+                "hardpan: not committed, because there is no terminal to ask in: {yes}save this message and run `git commit -F FILE`"
             );
             Ok(())
         }
@@ -85,7 +95,7 @@ fn write_message(
     settings: &Arc<Settings>,
     staged: &StagedChanges,
     mode: &CommitMode,
-) -> Result<CommitMessage> {
+) -> Result<(CommitMessage, WrittenBy)> {
     let options = TargetOptions {
         model: args.model.clone(),
         provider: args.provider.clone(),
@@ -104,7 +114,7 @@ fn write_message(
             note!(
                 "hardpan: no key for {provider}, so this message is made from the file names only. Set {key} to let a model read the changes."
             );
-            return Ok(CommitMessage::from_file_names(&staged.files));
+            return Ok((CommitMessage::from_file_names(&staged.files), WrittenBy::FileNames));
         }
     };
     let written = write_until_interrupted(&mut writer, staged);
@@ -112,7 +122,7 @@ fn write_message(
         note!("{}", bill_line(writer.bill()));
     }
     writer.finish(&folder);
-    written
+    Ok((written?, WrittenBy::Model))
 }
 
 /// The requests, their tokens and their cost in one line.

@@ -3,10 +3,11 @@
 mod summary; // CostSummary: the bills of many sessions, each request counted once
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use hardpan_app::side_requests::SIDE_REQUESTS_FOLDER;
+use hardpan_audit::SourceAgent;
 use hardpan_economy::Ledger;
 use hardpan_economy::ledger::{Account, RequestPurpose, Totals};
 use hardpan_prompt::ItemKind;
@@ -81,7 +82,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let store = SessionStore::new(data.join("sessions"));
     let folder = if args.all { None } else { Some(working_folder(args.dir.as_deref())?) };
     let sessions: Vec<SessionSummary> = match &args.session {
-        Some(text) => vec![store.find(folder.as_deref(), text)?],
+        Some(text) => vec![find_own_session(&store, folder.as_deref(), text, "cost")?],
         None => {
             let asides = SessionStore::new(data.join(SIDE_REQUESTS_FOLDER)).list(folder.as_deref());
             store.list(folder.as_deref()).into_iter().chain(asides).collect()
@@ -103,6 +104,42 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     output::print(table(&summary.ledger.total, by, &rows).render(width()))?;
     remarks(&summary).iter().for_each(|remark| note!("{remark}"));
     Ok(())
+}
+
+/// Finds a session of Hardpan. For a recording of another agent, names the command that reads it.
+pub fn find_own_session(
+    store: &SessionStore,
+    folder: Option<&Path>,
+    text: &str,
+    command: &str,
+) -> Result<SessionSummary> {
+    let path = folder.unwrap_or(Path::new("")).join(text);
+    let foreign = hardpan_audit::recording_agent(&path).filter(|agent| *agent != SourceAgent::Hardpan);
+    if let Some(agent) = foreign {
+        let quoted = shell_word(text);
+        bail!(
+            "{} is a session of {}, and `hardpan {command}` reads those of Hardpan: run `hardpan audit {quoted}`",
+            safe(text),
+            agent.title()
+        );
+    }
+    Ok(store.find(folder, text)?)
+}
+
+/// A text as a word of a shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~');
+    if text.chars().all(is_plain) { safe(text) } else { format!("'{}'", safe(&text.replace('\'', r"'\''"))) }
+}
+
+/// The costs of one session with all remarks, for `/cost`.
+pub fn session_costs(session: &SessionSummary, by: GroupBy) -> String {
+    let summary = CostSummary::from_sessions(std::slice::from_ref(session));
+    let table = match summary.ledger.total.requests {
+        0 => String::new(),
+        _ => table(&summary.ledger.total, by, &rows(&summary, by)).render(width()),
+    };
+    table + &remarks(&summary).join("\n")
 }
 
 /// A row of the table: its label and its totals.
@@ -238,6 +275,9 @@ fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {
     });
     if let Some(tasks) = summary.ledger.by_purpose.get(&RequestPurpose::Task) {
         value["tasks"] = json!(tasks);
+    }
+    if let (requests @ 1.., would_cost) = summary.simulated {
+        value["simulated"] = json!({"requests": requests, "would_cost": would_cost});
     }
     value
 }

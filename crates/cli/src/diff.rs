@@ -5,16 +5,84 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_app::settings::Settings;
+use hardpan_context::AssembledPrompt;
 use hardpan_providers::body::{self, BodyBlock};
 use serde_json::Value;
 
 use crate::args::{RequestArgs, TargetArgs};
 use crate::output::{cut, safe};
 
+/// Columns of the text that is quoted from a block.
+const QUOTE_WIDTH: usize = 60;
+
+/// Where the blocks of a body came from, as rows of `--origins`; empty if it is not known.
+#[derive(Default)]
+pub struct BodyOrigins(Vec<Value>);
+
+impl BodyOrigins {
+    /// The origins of a request that was assembled here.
+    pub fn of_request(assembled: &AssembledPrompt, addresses: &[String]) -> Self {
+        let rows = crate::origins::origins(assembled, addresses);
+        BodyOrigins(rows.iter().filter_map(|row| serde_json::to_value(row).ok()).collect())
+    }
+
+    /// The origins of a block, in words; none if they are not known.
+    fn describe(&self, block: &BodyBlock) -> Option<String> {
+        let rows = self.0.iter().filter(|row| row["block"] == block.address.as_str());
+        let names = rows
+            .flat_map(|row| row["from"].as_array().into_iter().flatten())
+            .filter_map(|part| part["origin"].as_str());
+        let mut origins: Vec<&str> = names.collect();
+        origins.dedup();
+        match origins.len() {
+            0 => None,
+            1..=4 => Some(origins.join(", ")),
+            n => Some(format!("{} … {} ({n} parts)", origins[0], origins[n - 1])),
+        }
+    }
+}
+
+/// A block in a line: where it came from, or what it is if that is not known, and how it begins.
+pub fn describe_block(block: &BodyBlock, origins: &BodyOrigins) -> String {
+    let what = origins.describe(block).unwrap_or_else(|| block_kind(block));
+    format!("{}: \"{}\"", safe(&what), quote(&block_text(block)))
+}
+
+/// What a block is, read off the body alone: a body does not say where its text came from.
+fn block_kind(block: &BodyBlock) -> String {
+    let content = &block.content;
+    let name = || {
+        ["/name", "/function/name", "/functionCall/name"]
+            .iter()
+            .find_map(|path| content.pointer(path)?.as_str())
+    };
+    let Some(role) = &block.role else {
+        return name().map_or_else(|| "a tool".to_owned(), |name| format!("tool {name}"));
+    };
+    let whose = match role.as_str() {
+        "system" | "developer" => "the system prompt".to_owned(),
+        "assistant" | "model" => "the model".to_owned(),
+        role => format!("the {role}"),
+    };
+    let kind = content["type"].as_str().unwrap_or_default();
+    match kind {
+        "tool_use" | "function_call" => format!("call of {}", name().unwrap_or("a tool")),
+        "tool_result" | "function_call_output" => "result of a tool".to_owned(),
+        "image" | "input_image" | "image_url" => format!("image of {whose}"),
+        "thinking" | "redacted_thinking" | "reasoning" => format!("reasoning of {whose}"),
+        _ if role == "tool" => "result of a tool".to_owned(),
+        _ => format!("text of {whose}"),
+    }
+}
+
+fn quote(text: &str) -> String {
+    cut(&safe(&text.replace('\n', "⏎")), QUOTE_WIDTH)
+}
+
 /// One of the two requests: its body, and the origins of its blocks if they are known.
 struct DiffSide {
     body: Value,
-    origins: Vec<Value>,
+    origins: BodyOrigins,
 }
 
 /// Describes the first difference between two requests.
@@ -44,21 +112,11 @@ fn other_block<'a>(difference: &'a body::BodyDifference, block: &Option<BodyBloc
 
 fn describe(side: &DiffSide, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
     let Some(block) = block else { return "has no more blocks".to_owned() };
-    let rows = side.origins.iter().filter(|row| row["block"] == block.address.as_str());
-    let names = rows
-        .flat_map(|row| row["from"].as_array().into_iter().flatten())
-        .filter_map(|part| part["origin"].as_str());
-    let mut origins: Vec<&str> = names.collect();
-    origins.dedup();
-    let origin = match origins.len() {
-        0 => "unknown origin".to_owned(),
-        1..=4 => origins.join(", "),
-        n => format!("{} … {} ({n} parts)", origins[0], origins[n - 1]),
-    };
+    let what = side.origins.describe(block).unwrap_or_else(|| block_kind(block));
     let (text, other) = (block_text(block), other.map(block_text).unwrap_or_default());
     let same = text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let from: String = text.chars().skip(same.saturating_sub(20)).collect();
-    format!("{} · from character {same}: {}", safe(&origin), cut(&safe(&from.replace('\n', "⏎")), 60))
+    format!("{} · from character {same}: {}", safe(&what), quote(&from))
 }
 
 fn block_text(block: &BodyBlock) -> String {
@@ -78,11 +136,11 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Re
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["body"].is_object() {
-        let origins = value["origins"].as_array().cloned().unwrap_or_default();
+        let origins = BodyOrigins(value["origins"].as_array().cloned().unwrap_or_default());
         return Ok(DiffSide { body: value["body"].clone(), origins });
     }
     if body::is_request_body(&value) {
-        return Ok(DiffSide { body: value, origins: Vec::new() });
+        return Ok(DiffSide { body: value, origins: BodyOrigins::default() });
     }
     if !value["version"].is_number() {
         bail!(
@@ -99,7 +157,6 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Re
     };
     let request = crate::run::assemble(&request_args, settings)?;
     let body = serde_json::from_slice(request.body()).context("the body is not JSON")?;
-    let origins = crate::origins::origins(&request.preview.assembled, &request.addresses());
-    let origins = origins.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    let origins = BodyOrigins::of_request(&request.preview.assembled, &request.addresses());
     Ok(DiffSide { body, origins })
 }

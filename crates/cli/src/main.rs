@@ -12,6 +12,7 @@ mod output; // standard output, tables, text without control characters
 mod args; // the command line, and every help text
 mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or an interactive session
+mod clipboard; // copies a text to where it can be pasted from
 mod command_setup; // the folder, the settings and the notices of a command
 mod commit; // `hardpan commit`
 mod context_layers; // the context view: the prompt as layers, from stable to new

@@ -54,7 +54,6 @@ pub fn map(
 
 /// Prints the overview of a repository, or of folders in it.
 pub fn overview(dir: Option<&Path>, paths: &[String], tokens: Option<usize>) -> Result<()> {
-    const DEFAULT_TOKENS: usize = 1000;
     let (root, here) = root_and_folder(dir)?;
     let index = load_index(&root);
     let mut folders =
@@ -62,14 +61,36 @@ pub fn overview(dir: Option<&Path>, paths: &[String], tokens: Option<usize>) -> 
     if folders.is_empty() {
         folders.push(String::new());
     }
+    for folder in &folders {
+        output::print(overview_text(&index, folder, tokens))?;
+    }
+    Ok(())
+}
+
+/// The overview of a folder, in about a thousand tokens if no other number is given.
+pub fn overview_text(index: &SymbolIndex, folder: &str, tokens: Option<usize>) -> String {
+    const DEFAULT_TOKENS: usize = 1000;
     let counter = TokenCounter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
     let budget = TokenBudget { tokens: tokens.unwrap_or(DEFAULT_TOKENS), count_tokens: &count };
-    for folder in &folders {
-        let request = OverviewRequest { folder, focus: None, budget, kept: None };
-        output::print(index.overview(&request).text)?;
+    index.overview(&OverviewRequest { folder, focus: None, budget, kept: None }).text
+}
+
+/// The definitions in a file or folder, by its path in the index, and how many did not fit. None if
+/// the index has no file there.
+pub fn map_text(index: &SymbolIndex, path: &str, tokens: usize) -> Option<String> {
+    if !index.paths().any(|known| is_within(known, path)) {
+        return None;
     }
-    Ok(())
+    let counter = TokenCounter::new(Vocabulary::O200k);
+    let count = |text: &str| counter.count(&Text::new(text));
+    let (scope, budget) = ([path.to_owned()], Some(TokenBudget { tokens, count_tokens: &count }));
+    let map = index.map(&MapRequest { scope: &scope, budget, ..MapRequest::default() });
+    let left_out = match map.left_out.definitions {
+        0 => String::new(),
+        more => format!("… and {} more definitions; hardpan map {path} shows all\n", thousands(more)),
+    };
+    Some(format!("{}{left_out}", map.text()))
 }
 
 /// Prints where a symbol is defined and which files use it.

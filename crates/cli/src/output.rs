@@ -7,6 +7,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+pub use hardpan_prompt::figures::{format_dollars as dollars, format_paid as paid_or_simulated};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub use hardpan_terminal::text::{escape_json, safe, safe_lines, strip_lines};
@@ -110,20 +111,6 @@ pub fn is_output_closed(error: &anyhow::Error) -> bool {
 /// A number with separators: `1,234,567`.
 pub fn thousands(n: usize) -> String {
     hardpan_economy::format::format_number(n as u64)
-}
-
-/// An amount of money: `$0.0123`, with six digits after the point below one cent.
-pub fn dollars(amount: f64) -> String {
-    if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
-}
-
-/// What was paid, and what the answers of a simulator would have cost, if there are any.
-pub fn paid_or_simulated(paid: f64, would_cost: f64) -> String {
-    match (paid, would_cost) {
-        (_, 0.0) => dollars(paid),
-        (0.0, would_cost) => format!("$0 (would be {})", dollars(would_cost)),
-        (paid, would_cost) => format!("{} (and simulated {})", dollars(paid), dollars(would_cost)),
-    }
 }
 
 /// The error as a person reads it: its text, and every cause that the text does not tell already.

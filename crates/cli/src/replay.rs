@@ -140,8 +140,26 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
         let json = serde_json::json!({ "sessions": rows });
         return output::print_json(&json);
     }
-    Ok(output::print(rows.iter().map(table).collect::<Vec<_>>().join("\n"))?)
+    output::print(rows.iter().map(table).collect::<Vec<_>>().join("\n"))?;
+    Ok(output::print(LEGEND)?)
 }
+
+/// What the table's words mean.
+const LEGEND: &str = "
+cost         what the prompts cost, in prices of one uncached input token
+of bill      the share of what was billed: below 1 is cheaper than it was
+of floor     how far above the cheapest thinkable bill
+read         tokens read from the cache, at about a tenth of the price
+written      tokens stored in the cache
+input        tokens neither read nor written, at the full price
+folds        how often old copies were taken out of the prompt
+recalls      how often the model would have asked for something back that a fold took out
+
+billed       what the recording says
+strata …     what this layout would have cost; `append` never takes anything out, like most agents
+clairvoyant  strata with folds at the best moments, known only afterwards
+floor        every token written once and read ever after, which no order of the prompt can undercut
+";
 
 fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) -> Result<SessionReplay> {
     let recording = Recording::open(file)?;

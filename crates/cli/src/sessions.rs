@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use hardpan_app::settings::UserFolders;
 use hardpan_app::tool_set::SessionArtifacts;
-use hardpan_session::{ExportFormat, ExportScope, Session, SessionStore, SessionSummary};
+use hardpan_session::{ExportFormat, ExportScope, Session, SessionError, SessionStore, SessionSummary};
 use jiff::Timestamp;
 
 use crate::command_setup::{session_store, working_folder};
@@ -297,17 +297,25 @@ fn export(
     format: ExportFormat,
     file: Option<&Path>,
 ) -> Result<()> {
-    let text = open(summary)?.export(extent, format)?;
-    // An export is read with other programs: `cat` shows it, a browser, a viewer of JSON.
-    let text = match format {
-        ExportFormat::Jsonl => output::escape_json(text),
-        ExportFormat::Markdown | ExportFormat::Html => output::strip_lines(&text),
-    };
+    let text = render_export(&open(summary)?, extent, format)?;
     match file {
         Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
         None if format == ExportFormat::Jsonl => Ok(output::print_controls(&text)?),
         None => Ok(output::print(text)?),
     }
+}
+
+/// An export as text. It is read with other programs: `cat` shows it, a browser, a viewer of JSON.
+pub fn render_export(
+    session: &Session,
+    extent: ExportScope<'_>,
+    format: ExportFormat,
+) -> Result<String, SessionError> {
+    let text = session.export(extent, format)?;
+    Ok(match format {
+        ExportFormat::Jsonl => output::escape_json(text),
+        ExportFormat::Markdown | ExportFormat::Html => output::strip_lines(&text),
+    })
 }
 
 fn delete(store: &SessionStore, summary: &SessionSummary, confirmation: Confirmation) -> Result<()> {

@@ -9,7 +9,7 @@ use hardpan_session::{RequestRecord, SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
 use crate::command_setup::{data_folder, working_folder};
-use crate::cost::read_bills;
+use crate::cost::{find_own_session, read_bills};
 use crate::output::{self, safe, thousands};
 
 /// Flags of `hardpan why`.
@@ -36,7 +36,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
     let store = SessionStore::new(data.join("sessions"));
     let folder = working_folder(args.dir.as_deref())?;
     let summary: SessionSummary = match &args.session {
-        Some(text) => store.find(Some(&folder), text)?,
+        Some(text) => find_own_session(&store, Some(&folder), text, "why")?,
         None => store
             .latest(&folder)
             .context("this folder has no session yet; name one (`hardpan sessions --all` lists all)")?,

@@ -2,23 +2,7 @@
 
 use std::sync::Arc;
 
-/// Formats a number with separators: `49,120`.
-pub fn format_number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut written = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            written.push(',');
-        }
-        written.push(digit);
-    }
-    written
-}
-
-/// Formats dollars: `$0.15`, with four decimals where two would show nothing.
-pub fn format_dollars(dollars: f64) -> String {
-    if dollars.abs() < 0.01 && dollars != 0.0 { format!("${dollars:.4}") } else { format!("${dollars:.2}") }
-}
+pub use hardpan_prompt::figures::{format_dollars, format_number, format_paid, format_short_number};
 
 /// Formats a duration: `1 minute`, `12 minutes`.
 pub fn format_minutes(minutes: u64) -> String {
@@ -47,12 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_read_well() {
-        assert_eq!(
-            [0, 999, 1000, 49_120, 1_234_567].map(format_number),
-            ["0", "999", "1,000", "49,120", "1,234,567"]
-        );
-        assert_eq!([0.0, 0.15, 0.0012, 12.3].map(format_dollars), ["$0.00", "$0.15", "$0.0012", "$12.30"]);
+    fn names_read_well() {
         let names: Vec<Arc<str>> = ["a", "b", "c", "d", "e"].map(Arc::from).to_vec();
         assert_eq!(
             (format_list(&names[..2]), format_list(&names)),

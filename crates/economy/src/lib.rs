@@ -92,7 +92,7 @@
 //! let verdict = monitor.examine_for_loss(&request).ok_or("2,000 tokens were written again")?;
 //! assert_eq!(
 //!     verdict.sentence(),
-//!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused; a lifetime of 60 minutes would have kept it). Yours."
+//!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused; a lifetime of 60 minutes would have kept it). You could have avoided it."
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

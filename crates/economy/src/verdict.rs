@@ -138,9 +138,9 @@ impl Verdict {
             .filter(|_| wider)
             .map(|origin| format!(", from {} on", replace_control_characters(&origin.describe())));
         let blame = match self.blame {
-            Blame::Us => " Ours.",
-            Blame::Provider => " The provider's.",
-            Blame::Person => " Yours.",
+            Blame::Us => " Hardpan could have avoided it.",
+            Blame::Provider => " Only the provider could have avoided it.",
+            Blame::Person => " You could have avoided it.",
             Blame::Nobody => "",
         };
         let also = match (&self.our_cause, self.source, self.provider_says) {

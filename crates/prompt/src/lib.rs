@@ -27,6 +27,7 @@
 
 mod block; // Prompt, PromptMessage, Block, Segment: the request before it becomes bytes
 mod exchanges; // where the exchanges of a conversation begin and end
+pub mod figures; // tokens and dollars as people read them
 mod image; // Image: data, media type, size, token cost
 mod item; // Item: keyed, mutable context
 mod message; // AgentMessage: the conversation as the agent stores it

@@ -1,11 +1,13 @@
 //! Exports a session as Markdown, HTML, or a session file of one branch.
 
 mod html; // one page, complete in itself
-mod markdown; // with everything long folded
+mod markdown;
+mod markdown_html; // Markdown as HTML // with everything long folded
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use hardpan_prompt::figures::format_dollars;
 use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart, MessageState};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -40,7 +42,7 @@ impl FromStr for ExportFormat {
         match name {
             "markdown" | "md" => Ok(ExportFormat::Markdown),
             "html" => Ok(ExportFormat::Html),
-            "jsonl" => Ok(ExportFormat::Jsonl),
+            "jsonl" | "json" => Ok(ExportFormat::Jsonl),
             _ => Err(UnknownExportFormat(name.into())),
         }
     }
@@ -135,7 +137,7 @@ impl Session {
         facts.extend(self.header.time.map(|time| ("Began", time.to_string())));
         if !requests.is_empty() {
             let dollars: f64 = requests.iter().sum();
-            facts.push(("Cost", format!("${dollars:.4} for {} requests", requests.len())));
+            facts.push(("Cost", format!("{} for {} requests", format_dollars(dollars), requests.len())));
         }
         facts.into_iter().map(|(name, value)| (name, truncate_to_line(&value, HEADING_LIMIT))).collect()
     }

@@ -12,7 +12,8 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use buffer::{EditBuffer, Paste, is_element, short_count};
+pub use crate::blocks::format::short_count;
+pub use buffer::{EditBuffer, Paste, is_element};
 pub use completion::{
     CommandSource, Completion, CompletionKind, CompletionList, CompletionQuery, CompletionSource,
     CompletionSources, DescribeFile, FileSource, LIST_ROWS, query_at,

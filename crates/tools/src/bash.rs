@@ -103,6 +103,9 @@ impl From<SandboxUnavailable> for String {
 /// The tool `bash`, and the `!` commands of the user.
 pub(crate) struct Bash {
     options: ShellOptions,
+    /// Whether the text of an answer tells the exit code. Whoever shows the person's own commands
+    /// tells it from the details.
+    tells_exit_code: bool,
     /// The folders that commands may write in, as they were before the first command: a command may
     /// put something else in their place.
     folders: Mutex<BTreeMap<PathBuf, FileHandle>>,
@@ -158,7 +161,19 @@ struct CommandEnd {
 
 impl Bash {
     pub(crate) fn new(options: ShellOptions) -> Self {
-        Bash { options, folders: Mutex::default(), journal: None, work_tree: Arc::default(), index: None }
+        Bash {
+            options,
+            tells_exit_code: true,
+            folders: Mutex::default(),
+            journal: None,
+            work_tree: Arc::default(),
+            index: None,
+        }
+    }
+
+    /// For the person's own commands.
+    pub(crate) fn without_exit_code(self) -> Self {
+        Bash { tells_exit_code: false, ..self }
     }
 
     /// Records what commands do to small files of the workspace, so that it can be undone.
@@ -198,7 +213,7 @@ impl Bash {
         let denied = sandbox
             .map(|(_, policy)| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
-        let mut outcome = build_outcome(&command_end, &output, &denied, seconds);
+        let mut outcome = build_outcome(&command_end, &output, &denied, seconds, self.tells_exit_code);
         if let Some(record) = record
             && let Some(problem) = record.end().await
             && let Some(Value::Object(details)) = &mut outcome.details
@@ -348,6 +363,7 @@ fn build_outcome(
     output: &CommandOutput,
     denied: &[String],
     seconds: u64,
+    tells_exit_code: bool,
 ) -> ToolOutcome {
     let mut notices = Vec::new();
     notices.extend(output.notice());
@@ -361,12 +377,13 @@ fn build_outcome(
     }
     match command_end.ended {
         ProcessEnd::Exit(0) => {}
+        ProcessEnd::Exit(_) if !tells_exit_code => {}
         ProcessEnd::Exit(code) => notices.push(format!("exit code {code}")),
         ProcessEnd::Signal(signal) => notices.push(format!("ended by signal {signal}")),
         ProcessEnd::Unknown => notices.push("how it ended is not known".to_owned()),
     }
     let mut text = output.visible_text();
-    if text.trim().is_empty() && notices.is_empty() {
+    if text.trim().is_empty() && notices.is_empty() && tells_exit_code {
         text = "(no output)".to_owned();
     }
     let mut text = limits::append_notices(text, &notices);

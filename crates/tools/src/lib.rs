@@ -113,9 +113,10 @@ pub struct ToolOptions {
     pub index: Option<Arc<LiveIndex>>,
 }
 
-/// The tool `bash` alone, for commands that the user types.
+/// The tool `bash` alone, for commands that the user types. Its text leaves out the exit code, which
+/// faces and requests tell from the message.
 pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
-    Arc::new(bash::Bash::new(shell))
+    Arc::new(bash::Bash::new(shell).without_exit_code())
 }
 
 /// The tools that may change something, in the order in which they are declared to the model.

@@ -33,11 +33,11 @@ impl CauseSource {
         }
     }
 
-    /// The source in words, as an addition to a cause.
-    pub fn describe(self) -> &'static str {
+    /// How certain a cause of this source is, in a word that the report explains.
+    pub fn certainty(self) -> &'static str {
         match self {
-            CauseSource::Verdict => "the agent's own verdict",
-            CauseSource::Request => "from the recorded request",
+            CauseSource::Verdict => "recorded",
+            CauseSource::Request => "compared",
             CauseSource::Inferred => "inferred",
         }
     }
@@ -87,46 +87,33 @@ impl LossCause {
         }
     }
 
-    /// The cause without its figures, so that equal ones can be added up.
-    pub fn category(&self) -> &'static str {
-        match self {
-            LossCause::Recorded(Cause::Expired { .. }) => "the cache expired",
-            LossCause::Recorded(Cause::ModelChanged { .. }) => "the model changed",
-            LossCause::Recorded(Cause::ProviderChanged { .. }) => "the provider changed",
-            LossCause::Recorded(Cause::Compacted) => "the conversation was compacted",
-            LossCause::Recorded(Cause::Folded) => "a fold laid the items anew",
-            LossCause::Recorded(Cause::Resumed) => "the session was resumed by another process",
-            LossCause::Recorded(Cause::ThinkingChanged | Cause::EffortChanged | Cause::SettingChanged(_)) => {
-                "a setting changed"
-            }
-            LossCause::Recorded(Cause::ImageAdded | Cause::ImageRemoved) => {
-                "the first image came, or the last one went"
-            }
-            LossCause::Recorded(Cause::TooManyNewBlocks { .. }) => "too many new blocks came at once",
-            LossCause::Recorded(Cause::Unmarked) => "no breakpoint was set",
-            LossCause::Recorded(Cause::BelowMinimum { .. }) => "the prefix was under the provider's minimum",
-            LossCause::Recorded(Cause::SaidByProvider { .. }) => "the provider names a change",
-            LossCause::Recorded(Cause::Evicted) | LossCause::Unrecorded(UnexplainedLoss::SameRequest) => {
-                "the provider no longer had it"
-            }
-            LossCause::Recorded(Cause::ToolsChanged { .. }) => "the tools changed",
-            LossCause::Recorded(Cause::SystemChanged(_)) => "the system prompt changed",
+    /// The cause without its figures, so that equal ones can be added up, and what to do about it.
+    pub fn category(&self) -> CauseCategory {
+        let (name, advice) = match self {
+            LossCause::Recorded(cause) => recorded_category(cause),
+            LossCause::Unrecorded(loss) => loss.category(),
+        };
+        CauseCategory { name, advice }
+    }
+
+    /// Who could have avoided a loss, given whether the agent could.
+    pub(super) fn avoidable_by(&self, is_avoidable: bool) -> AvoidableBy {
+        let is_choice = matches!(
+            self,
             LossCause::Recorded(
-                Cause::ItemChanged { .. } | Cause::MessageChanged { .. } | Cause::LayoutChanged(_),
-            ) => "the prompt was laid out otherwise",
-            LossCause::Recorded(Cause::AsExpected | Cause::FirstRequest) => "nothing was lost",
-            LossCause::Unrecorded(UnexplainedLoss::WholePrefix) => {
-                "lost while warm: the system prompt or the tools changed"
-            }
-            LossCause::Unrecorded(
-                UnexplainedLoss::WholePrefixAutomatic | UnexplainedLoss::AllButAutomatic(_),
-            ) => "lost while warm: the prompt changed, or the provider no longer had it",
-            LossCause::Unrecorded(UnexplainedLoss::AllBut(_)) => {
-                "lost in part while warm: something in the conversation changed"
-            }
-            LossCause::Unrecorded(UnexplainedLoss::NotYetAnswered) => {
-                "the request before was still unanswered"
-            }
+                Cause::Expired { .. }
+                    | Cause::ImageAdded
+                    | Cause::ThinkingChanged
+                    | Cause::EffortChanged
+                    | Cause::SettingChanged(_)
+                    | Cause::ModelChanged { .. }
+                    | Cause::ProviderChanged { .. }
+            )
+        );
+        match (is_avoidable, is_choice) {
+            (true, _) => AvoidableBy::Agent,
+            (false, true) => AvoidableBy::Person,
+            (false, false) => AvoidableBy::Nobody,
         }
     }
 
@@ -158,6 +145,134 @@ impl LossCause {
                 | Cause::Evicted,
             ) => false,
             LossCause::Recorded(_) => true,
+        }
+    }
+}
+
+/// The name of a recorded cause without its figures, and what to do about it.
+fn recorded_category(cause: &Cause) -> (&'static str, &'static str) {
+    match cause {
+        Cause::Expired { .. } => (
+            "the cache expired",
+            "go on sooner, or ask for the one-hour cache where the agent offers it; after a long break, begin anew or compact first",
+        ),
+        Cause::ModelChanged { .. } => ("the model changed", "switch models between tasks, not within one"),
+        Cause::ProviderChanged { .. } => {
+            ("the provider changed", "stay with one provider within a conversation")
+        }
+        Cause::Compacted => (
+            "the conversation was compacted",
+            "compact at a natural break, and keep large outputs out of the context, so that it is seldom needed",
+        ),
+        Cause::Folded => {
+            ("a fold laid the items anew", "nothing: a fold pays for itself with the requests after it")
+        }
+        Cause::Resumed => (
+            "the session was resumed by another process",
+            "resume with the tools, the settings and the version that it was left with",
+        ),
+        Cause::ThinkingChanged | Cause::EffortChanged | Cause::SettingChanged(_) => {
+            ("a setting changed", "choose thinking and other settings before the first prompt")
+        }
+        Cause::ImageAdded | Cause::ImageRemoved => (
+            "the first image came, or the last one went",
+            "attach images with the first prompt, or in a conversation of their own",
+        ),
+        Cause::TooManyNewBlocks { .. } => (
+            "too many new blocks came at once",
+            "fewer tool calls at once; the agent could set one more breakpoint between them",
+        ),
+        Cause::Unmarked => {
+            ("no breakpoint was set", "tell the makers of the agent: what is not marked is not cached")
+        }
+        Cause::BelowMinimum { .. } => (
+            "the prefix was under the provider's minimum",
+            "nothing: prompts this small are not cached, and cost little",
+        ),
+        Cause::SaidByProvider { .. } => (
+            "the provider names a change",
+            "keep what it names fixed within a conversation: tools, system prompt or earlier messages",
+        ),
+        Cause::Evicted => EVICTED,
+        Cause::ToolsChanged { .. } => {
+            ("the tools changed", "neither add nor remove tools or MCP servers within a conversation")
+        }
+        Cause::SystemChanged(_) => (
+            "the system prompt changed",
+            "keep what it is made of fixed within a conversation: instruction files, memories, the date",
+        ),
+        Cause::ItemChanged { .. } | Cause::MessageChanged { .. } | Cause::LayoutChanged(_) => (
+            "the prompt was laid out otherwise",
+            "tell the makers of the agent: it rewrote what it had sent before",
+        ),
+        Cause::AsExpected | Cause::FirstRequest => ("nothing was lost", ""),
+    }
+}
+
+/// The provider dropped what it had.
+const EVICTED: (&str, &str) =
+    ("the provider no longer had it", "nothing: the provider dropped it before its time");
+
+impl UnexplainedLoss {
+    fn category(self) -> (&'static str, &'static str) {
+        match self {
+            UnexplainedLoss::WholePrefix => (
+                "lost while warm: the system prompt or the tools changed",
+                "keep tools, MCP servers and instruction files fixed within a conversation; if they were, the agent changes them: tell its makers",
+            ),
+            UnexplainedLoss::WholePrefixAutomatic | UnexplainedLoss::AllButAutomatic(_) => (
+                "lost while warm: the prompt changed, or the provider no longer had it",
+                "keep tools and settings fixed within a conversation; a part may be the provider's, whose automatic cache promises nothing",
+            ),
+            UnexplainedLoss::AllBut(_) => (
+                "lost in part while warm: something in the conversation changed",
+                "look for a setting that trims or edits earlier messages; else tell the makers of the agent",
+            ),
+            UnexplainedLoss::NotYetAnswered => (
+                "the request before was still unanswered",
+                "start parallel requests once the first has begun to answer",
+            ),
+            UnexplainedLoss::SameRequest => EVICTED,
+        }
+    }
+}
+
+/// Causes that are added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CauseCategory {
+    /// The cause without its figures.
+    pub name: &'static str,
+    /// What to do about it; empty if there is nothing to say.
+    pub advice: &'static str,
+}
+
+/// Who could have avoided a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AvoidableBy {
+    /// The program that built the prompt.
+    Agent,
+    /// The person: a pause, another model, another setting.
+    Person,
+    /// Neither: a rule of the provider, or its cache.
+    Nobody,
+}
+
+impl AvoidableBy {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            AvoidableBy::Agent => "agent",
+            AvoidableBy::Person => "person",
+            AvoidableBy::Nobody => "nobody",
+        }
+    }
+
+    /// In words, as a sentence without its end.
+    pub fn describe(self) -> &'static str {
+        match self {
+            AvoidableBy::Agent => "the agent could have avoided it",
+            AvoidableBy::Person => "you could have avoided it",
+            AvoidableBy::Nobody => "neither you nor the agent could have avoided it",
         }
     }
 }

@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 
 use crate::report::plot::Plot;
-use crate::report::{ReportTotals, dollars, loss_categories, percent, pluralize, rfc3339};
+use crate::report::text::WORDS;
+use crate::report::{CauseGroup, ReportTotals, cause_groups, percent, pluralize, rfc3339, share_of_bill};
 use crate::{Audit, Loss};
-use hardpan_economy::format::format_number;
+use hardpan_economy::format::{format_dollars, format_number, format_short_number};
 
 /// Allows nothing but the page's own style: names in a session are untrusted text.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -20,13 +21,21 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0; list-style: none; }
 .figures b { display: block; font-size: 1.5rem; } .figures span, .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1rem 0; } svg { width: 100%; height: auto; } svg text { fill: var(--quiet); font-size: 12px; }
 .grid { stroke: var(--line); } polyline { fill: none; stroke-width: 1.8; } .paid { stroke: var(--paid); } .stable { stroke: var(--stable); stroke-dasharray: 6 3; }
 .loss line { stroke: var(--loss); stroke-opacity: .35; } .loss circle { fill: var(--loss); }
 .key { display: inline-block; width: 1.6rem; border-top: 3px solid; vertical-align: middle; } .key.paid { border-color: var(--paid); } .key.stable { border-color: var(--stable); } .key.lost { border-color: var(--loss); }
-details { margin: 1rem 0; } summary { cursor: pointer; }
+details { margin: 1rem 0; } summary { cursor: pointer; } dt { font-weight: bold; } dd { margin: 0 0 .4rem 1rem; }
+.cause { border-left: 3px solid var(--loss); padding-left: .8rem; margin: 1rem 0; overflow-wrap: anywhere; } .cause p { margin: .2rem 0; }
+@media (max-width: 40rem) {
+body { margin: 1rem auto; padding: 0 .6rem; } .figures { gap: .6rem 1.2rem; } .figures b { font-size: 1.2rem; }
+.wide tr:first-child { display: none; } .wide table, .wide tbody, .wide tr, .wide td { display: block; width: auto; }
+.wide tr { border-bottom: 1px solid var(--line); padding: .4rem 0; } .wide td, .wide td.n { border: 0; padding: 0; text-align: left; white-space: normal; }
+.wide td::before { content: attr(data-name) \" \"; color: var(--quiet); }
+svg text { font-size: 26px; }
+}
 ";
 
 /// The page of these audits. The table of each session has at most `top` losses.
@@ -43,43 +52,48 @@ pub fn page(audits: &[Audit], top: usize) -> String {
         body += &list(&dear);
     }
     dear.iter().take(DRAWN).for_each(|audit| body += &session(audit, top));
+    let words = words();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{body}\
-         <p class=\"quiet\">Costs are in units of one uncached input token of the model, answers left out; dollars are at list \
-         prices. A stable prefix is that of an agent whose every request only adds to the one before.</p>\n</body>\n</html>\n"
+         {words}</body>\n</html>\n"
     )
 }
 
 fn figures(totals: &ReportTotals) -> String {
-    let money =
-        |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
-    let units = |cost: f64| format_number(cost.round() as u64);
+    let priced = |amount: Option<f64>| amount.map_or_else(|| "-".into(), format_dollars);
     let tokens = totals.bill.tokens;
     let side = (totals.side_cost > 0.0).then(|| {
-        (units(totals.side_cost), format!("of that for side requests{}", money(totals.side_dollars)))
+        let dollars = priced(totals.bill.dollars.map(|_| totals.side_dollars));
+        (dollars, "of that for side requests".to_owned())
     });
     let rows = [
-        (format_number(totals.requests as u64), "billed requests".to_owned()),
-        (units(totals.bill.cost), format!("units paid{}", money(totals.bill.dollars.unwrap_or(0.0)))),
         (
-            percent(totals.stable_cost, totals.bill.cost),
-            format!("of that with a stable prefix{}", money(totals.stable_dollars)),
+            priced(totals.total_dollars()),
+            format!("paid for {}, answers included", pluralize(totals.requests, "request")),
+        ),
+        (
+            priced(totals.bill.dollars.map(|_| totals.lost_dollars)),
+            format!(
+                "of that paid again ({}), in {}",
+                share_of_bill(totals),
+                pluralize(totals.losses, "request")
+            ),
+        ),
+        (
+            priced(totals.bill.dollars.map(|_| totals.stable_dollars)),
+            format!(
+                "for prompts with a stable prefix ({} of what they cost)",
+                percent(totals.stable_cost, totals.bill.cost)
+            ),
         ),
         (
             percent(tokens.cache_read as f64, tokens.prompt() as f64),
-            "of the input read from the cache".to_owned(),
+            format!("of {} input tokens read from the cache", format_number(tokens.prompt())),
         ),
-        (
-            format_number(totals.lost_tokens),
-            format!(
-                "tokens paid again in {}{}",
-                pluralize(totals.losses, "request"),
-                money(totals.lost_dollars)
-            ),
-        ),
+        (format_number(tokens.output), format!("output tokens, {}", priced(totals.answer_dollars()))),
     ];
     let items: String = rows
         .iter()
@@ -89,50 +103,76 @@ fn figures(totals: &ReportTotals) -> String {
     format!("<ul class=\"figures\">\n{items}</ul>\n")
 }
 
+/// The causes, with what to do about each.
 fn causes(audits: &[Audit]) -> String {
-    let loss_categories = loss_categories(audits);
-    if loss_categories.is_empty() {
+    let groups = cause_groups(audits);
+    if groups.is_empty() {
         return "<p>Nothing was paid again.</p>\n".into();
     }
-    let whole: f64 = loss_categories.iter().map(|category| category.cost).sum();
-    let rows: String = loss_categories
-        .iter()
-        .map(|category| {
-            format!(
-                "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                escape(category.name),
-                category.count,
-                format_number(category.tokens),
-                dollars(category.dollars),
-                percent(category.cost, whole)
-            )
-        })
-        .collect();
+    let whole: f64 = groups.iter().map(|group| group.cost).sum();
+    let block = |group: &CauseGroup| {
+        let CauseGroup { name, advice, count, tokens, cost, dollars, certainty, avoidable_by } = group;
+        let advice =
+            if advice.is_empty() { String::new() } else { format!("<p>Do: {}.</p>", escape(advice)) };
+        format!(
+            "<div class=\"cause\"><p><b>{}</b> ({}) · {}</p>\n<p class=\"quiet\">{count} times · {} tokens · {} · {}</p>{advice}</div>\n",
+            format_dollars(*dollars),
+            percent(*cost, whole),
+            escape(name),
+            format_number(*tokens),
+            escape(certainty),
+            avoidable_by.describe(),
+        )
+    };
     format!(
-        "<h2>Why it was paid again</h2>\n<table><tr><th>cause</th><th class=\"n\">losses</th><th class=\"n\">tokens</th>\
-         <th class=\"n\">dollars</th><th class=\"n\">share</th></tr>\n{rows}</table>\n"
+        "<h2>Why it was paid again, and what to do</h2>\n{}",
+        groups.iter().map(block).collect::<String>()
+    )
+}
+
+fn words() -> String {
+    let rows = WORDS.iter().map(|(word, meaning)| format!("<dt>{word}</dt><dd>{meaning}</dd>\n"));
+    format!("<h2>Words</h2>\n<dl>\n{}</dl>\n", rows.collect::<String>())
+}
+
+/// A table whose columns have a name and an alignment. On a narrow screen each row becomes a block in
+/// which every cell names its column.
+fn table(columns: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+    let class = |is_number: bool| if is_number { " class=\"n\"" } else { "" };
+    let head = columns.iter().map(|(name, is_number)| format!("<th{}>{name}</th>", class(*is_number)));
+    let row = |cells: &Vec<String>| {
+        let cells = columns.iter().zip(cells).map(|((name, is_number), cell)| {
+            format!("<td{} data-name=\"{name}\">{}</td>", class(*is_number), escape(cell))
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    format!(
+        "<div class=\"wide\"><table><tr>{}</tr>\n{}</table></div>\n",
+        head.collect::<String>(),
+        rows.iter().map(row).collect::<String>()
     )
 }
 
 fn list(dear: &[&Audit]) -> String {
-    let rows: String = dear
-        .iter()
-        .map(|audit| {
-            format!(
-                "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                escape(&audit.file),
-                audit.agent.name(),
-                audit.requests.len(),
-                audit.billed.dollars.map_or_else(|| "-".into(), dollars),
-                percent(audit.stable_prefix_cost, audit.billed.cost),
-                audit.losses.len()
-            )
-        })
-        .collect();
-    format!(
-        "<h2>Sessions</h2>\n<table><tr><th>file</th><th>agent</th><th class=\"n\">requests</th><th class=\"n\">dollars</th>\
-         <th class=\"n\">stable</th><th class=\"n\">losses</th></tr>\n{rows}</table>\n"
-    )
+    let row = |audit: &&Audit| {
+        vec![
+            audit.file.clone(),
+            audit.agent.name().to_owned(),
+            audit.requests.len().to_string(),
+            audit.total_dollars.map_or_else(|| "-".into(), format_dollars),
+            percent(audit.stable_prefix_cost, audit.billed.cost),
+            audit.losses.len().to_string(),
+        ]
+    };
+    let columns = [
+        ("file", false),
+        ("agent", false),
+        ("requests", true),
+        ("dollars", true),
+        ("stable", true),
+        ("losses", true),
+    ];
+    format!("<h2>Sessions</h2>\n{}", table(&columns, &dear.iter().map(row).collect::<Vec<_>>()))
 }
 
 fn session(audit: &Audit, top: usize) -> String {
@@ -171,7 +211,7 @@ fn plots(audit: &Audit) -> String {
     };
     let costs =
         [("paid", sums(&|request| request.bill.cost)), ("stable", sums(&|request| request.stable_cost))];
-    let money = |value: f64| if unit.is_some() { dollars(value) } else { short(value) };
+    let money = |value: f64| if unit.is_some() { format_dollars(value) } else { short(value) };
     let shares = |request: &crate::AuditedRequest| {
         let tokens = request.bill.tokens;
         100.0 * tokens.cache_read as f64 / tokens.prompt().max(1) as f64
@@ -205,25 +245,29 @@ fn losses(ranked: &[&Loss], top: usize) -> String {
     if ranked.is_empty() {
         return "<p>Nothing was paid again.</p>\n".into();
     }
-    let rows: String = ranked
-        .iter()
-        .take(top)
-        .map(|loss| {
-            format!(
-                "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                loss.request,
-                rfc3339(loss.at),
-                format_number(loss.tokens),
-                loss.dollars.map_or_else(|| "-".into(), dollars),
-                escape(&format!("{} ({})", loss.cause.describe(), loss.source.describe()))
-            )
-        })
-        .collect();
+    let row = |loss: &&Loss| {
+        vec![
+            loss.request.to_string(),
+            rfc3339(loss.at),
+            format_number(loss.tokens),
+            loss.dollars.map_or_else(|| "-".into(), format_dollars),
+            loss.source.certainty().to_owned(),
+            loss.cause.describe(),
+        ]
+    };
+    let columns = [
+        ("request", true),
+        ("at", false),
+        ("tokens", true),
+        ("dollars", true),
+        ("certainty", false),
+        ("cause", false),
+    ];
+    let rows = table(&columns, &ranked.iter().take(top).map(row).collect::<Vec<_>>());
     let more = ranked.len().saturating_sub(top);
     let more = if more > 0 { format!("<p class=\"quiet\">and {more} more</p>\n") } else { String::new() };
     format!(
-        "<details open><summary>{}, the dearest first</summary>\n<table><tr><th class=\"n\">request</th><th>at</th>\
-         <th class=\"n\">tokens</th><th class=\"n\">dollars</th><th>cause</th></tr>\n{rows}</table>\n{more}</details>\n",
+        "<details open><summary>{}, the dearest first</summary>\n{rows}{more}</details>\n",
         if ranked.len() == 1 { "1 loss".into() } else { format!("{} losses", ranked.len()) }
     )
 }
@@ -232,13 +276,9 @@ fn sentence(loss: &Loss) -> String {
     format!("request {}: {} tokens, {}", loss.request, format_number(loss.tokens), loss.cause.describe())
 }
 
-/// A short number: `120k`, `1.5M`.
+/// A short number of tokens or units.
 fn short(value: f64) -> String {
-    match value {
-        value if value >= 1e6 => format!("{}M", (value / 1e4).round() / 100.0),
-        value if value >= 1e3 => format!("{}k", (value / 1e2).round() / 10.0),
-        value => format!("{value:.0}"),
-    }
+    format_short_number(value.max(0.0).round() as u64)
 }
 
 /// Escapes markup and replaces control characters, also those that change the direction of writing.

@@ -1,78 +1,96 @@
-//! [`summary`]: audits as text for a terminal.
+//! [`summary`]: audits as text for a terminal. Dollars come first, then their causes with what to do
+//! about each, then the details and the words.
 
 use std::fmt::Write as _;
 
 use crate::Audit;
-use crate::report::{ReportTotals, costliest_losses, dollars, loss_categories, percent, pluralize, rfc3339};
-use hardpan_economy::format::format_number;
+use crate::report::{
+    CauseGroup, ReportTotals, cause_groups, costliest_losses, percent, pluralize, rfc3339, share_of_bill,
+};
+use hardpan_economy::format::{format_dollars, format_number};
 
 /// How many sessions are listed, the most expensive first.
 const SESSIONS: usize = 10;
 
-/// What was paid, what a stable prefix would have paid, and the `top` most expensive losses.
+/// The words of an audit, and what they mean.
+pub(super) const WORDS: [(&str, &str); 6] = [
+    (
+        "paid again",
+        "text that the provider had in its cache, or should have had, at more than the price of reading it",
+    ),
+    (
+        "read, written",
+        "input that came from the provider's cache, at about a tenth of the price, or was stored in it",
+    ),
+    ("stable", "what the prompts would have cost if every request had only added to the one before"),
+    ("recorded", "certain: the agent itself wrote down why, when it happened"),
+    ("compared", "certain: the recording holds both requests, and they differ there"),
+    ("inferred", "likely: concluded from times, sizes and the conversation"),
+];
+
+/// What was paid, what was paid again and why, and the `top` most expensive losses.
 ///
 /// Names of files and models are untrusted text: the caller must remove control characters before
 /// printing.
 pub fn summary(audits: &[Audit], top: usize) -> String {
     let totals = ReportTotals::from_audits(audits);
     let mut out = String::new();
-    write_totals(&mut out, audits, &totals);
+    write_money(&mut out, audits, &totals);
+    if totals.losses > 0 {
+        write_causes(&mut out, audits, &totals);
+    }
     if audits.len() > 1 {
         write_sessions(&mut out, audits);
     }
     if totals.losses > 0 {
-        write_causes(&mut out, audits, &totals);
         write_losses(&mut out, audits, top, totals.losses);
     }
+    write_details(&mut out, &totals);
     write_notes(&mut out, audits);
+    write_words(&mut out);
     out
 }
 
-fn write_totals(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
-    let tokens = totals.bill.tokens;
-    let prompt = tokens.prompt();
+fn write_money(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
     let what = match audits {
         [one] => format!("{} ({})", one.file, one.agent.name()),
         all => format!("{} sessions", format_number(all.len() as u64)),
     };
-    let priced =
-        |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
-    let share = |part: u64| percent(part as f64, prompt as f64);
-    let written = tokens.cache_written();
-    let side = if totals.side_cost > 0.0 {
-        format!(
-            "of it side   {:>15} units{}: {}\n",
-            format_number(totals.side_cost.round() as u64),
-            priced(totals.side_dollars),
-            side_purposes(audits)
-        )
-    } else {
-        String::new()
+    let paid = totals.total_dollars().map_or_else(|| "no price is known".into(), format_dollars);
+    let priced = |amount: Option<f64>| amount.map_or_else(|| "-".into(), format_dollars);
+    let tokens = totals.bill.tokens;
+    let share = |part: u64| percent(part as f64, tokens.prompt() as f64);
+    let mut line = |name: &str, dollars: Option<f64>, tokens: u64, says: String| {
+        let _ =
+            writeln!(out, "{name:<11} {:>9}  {:>13} tokens  {says}", priced(dollars), format_number(tokens));
     };
-    let _ = write!(
-        out,
-        "{what}: {}\n\n\
-         input        {:>15} tokens: {} read from the cache, {} written to it, {} neither\n\
-         paid         {:>15} input-token units{}\n\
-         {side}\
-         stable       {:>15} units ({} of what was paid{}): every request only adds to the one before\n\
-         lost         {:>15} tokens in {}{}: paid again although they had been cached\n\
-         foretold     {:>15} of the requests rightly, hit or loss\n",
-        pluralize(totals.requests, "billed request"),
-        format_number(prompt),
-        share(tokens.cache_read),
-        share(written),
-        share(tokens.input),
-        format_number(totals.bill.cost.round() as u64),
-        priced(totals.bill.dollars.unwrap_or(0.0)),
-        format_number(totals.stable_cost.round() as u64),
-        percent(totals.stable_cost, totals.bill.cost),
-        priced(totals.stable_dollars),
-        format_number(totals.lost_tokens),
-        pluralize(totals.losses, "request"),
-        priced(totals.lost_dollars),
-        percent(totals.right as f64, totals.requests as f64),
-    );
+    let mut lines = vec![
+        (
+            "prompts",
+            totals.bill.dollars,
+            tokens.prompt(),
+            format!(
+                "{} read from the cache, {} written to it, {} neither",
+                share(tokens.cache_read),
+                share(tokens.cache_written()),
+                share(tokens.input)
+            ),
+        ),
+        ("answers", totals.answer_dollars(), tokens.output, "reasoning included".to_owned()),
+        (
+            "paid again",
+            totals.bill.dollars.map(|_| totals.lost_dollars),
+            totals.lost_tokens,
+            format!("{} of the bill, in {}", share_of_bill(totals), pluralize(totals.losses, "request")),
+        ),
+    ];
+    if totals.side_cost > 0.0 {
+        let side = totals.bill.dollars.map(|_| totals.side_dollars);
+        lines.push(("of it side", side, totals.side_tokens, side_purposes(audits)));
+    }
+    let head = format!("{what}: {paid} for {}\n\n", pluralize(totals.requests, "billed request"));
+    lines.into_iter().for_each(|(name, dollars, tokens, says)| line(name, dollars, tokens, says));
+    out.insert_str(0, &head);
 }
 
 /// What the side requests were for, as far as it is recorded.
@@ -87,23 +105,40 @@ fn side_purposes(audits: &[Audit]) -> String {
     }
 }
 
+fn write_causes(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
+    let _ = writeln!(out, "\nWhy it was paid again, the dearest first:");
+    for CauseGroup { name, advice, count, tokens, cost, dollars, certainty, avoidable_by } in
+        cause_groups(audits)
+    {
+        let price = if totals.bill.dollars.is_some() { format_dollars(dollars) } else { "-".into() };
+        let share = percent(cost, totals.lost_cost);
+        let (times, tokens) = (format!("{count}×"), format_number(tokens));
+        let _ = writeln!(out, "\n{price:>9}  {share:>6}  {times:>5}  {name}");
+        let _ = writeln!(out, "{:26}{tokens} tokens · {certainty} · {}", "", avoidable_by.describe());
+        if !advice.is_empty() {
+            let _ = writeln!(out, "{:26}do: {advice}", "");
+        }
+    }
+}
+
 fn write_sessions(out: &mut String, audits: &[Audit]) {
     let mut dear: Vec<&Audit> = audits.iter().collect();
     dear.sort_by(|a, b| b.billed.cost.total_cmp(&a.billed.cost).then(a.file.cmp(&b.file)));
     let _ = writeln!(
         out,
-        "\n{:>8}  {:>12}  {:>9}  {:>6}  {:>6}  session",
-        "requests", "units", "dollars", "stable", "losses"
+        "\n{:>9}  {:>10}  {:>8}  {:>6}  session",
+        "dollars", "paid again", "requests", "stable"
     );
     for audit in dear.iter().take(SESSIONS) {
+        let lost: f64 = audit.losses.iter().filter_map(|loss| loss.dollars).sum();
+        let priced = |amount: Option<f64>| amount.map_or_else(|| "-".into(), format_dollars);
         let _ = writeln!(
             out,
-            "{:>8}  {:>12}  {:>9}  {:>6}  {:>6}  {} ({})",
+            "{:>9}  {:>10}  {:>8}  {:>6}  {} ({})",
+            priced(audit.total_dollars),
+            priced(audit.billed.dollars.map(|_| lost)),
             audit.requests.len(),
-            format_number(audit.billed.cost.round() as u64),
-            audit.billed.dollars.map_or_else(|| "-".into(), dollars),
             percent(audit.stable_prefix_cost, audit.billed.cost),
-            audit.losses.len(),
             audit.file,
             audit.agent.name(),
         );
@@ -113,45 +148,50 @@ fn write_sessions(out: &mut String, audits: &[Audit]) {
     }
 }
 
-fn write_causes(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
-    let _ = writeln!(out, "\n{:>6}  {:>13}  {:>9}  {:>6}  why", "losses", "tokens", "dollars", "share");
-    for category in loss_categories(audits) {
-        let _ = writeln!(
-            out,
-            "{:>6}  {:>13}  {:>9}  {:>6}  {}{}",
-            category.count,
-            format_number(category.tokens),
-            if totals.bill.dollars.is_some() { dollars(category.dollars) } else { "-".into() },
-            percent(category.cost, totals.lost_cost),
-            category.name,
-            if category.ours == category.count { " (the agent's doing)" } else { "" },
-        );
-    }
-}
-
 fn write_losses(out: &mut String, audits: &[Audit], top: usize, all: usize) {
     if top == 0 {
         return;
     }
-    let _ = writeln!(out, "\n{:>7}  {:<20}  {:>9}  {:>9}  cause", "request", "at", "tokens", "dollars");
+    let _ = writeln!(
+        out,
+        "\n{:>9}  {:>9}  {:>7}  {:<20}  {:<9}  cause",
+        "dollars", "tokens", "request", "at", "certainty"
+    );
     let several = audits.len() > 1;
     let shown = costliest_losses(audits, top);
     for (audit, loss) in &shown {
         let _ = writeln!(
             out,
-            "{:>7}  {:<20}  {:>9}  {:>9}  {} ({}){}",
+            "{:>9}  {:>9}  {:>7}  {:<20}  {:<9}  {}{}",
+            loss.dollars.map_or_else(|| "-".into(), format_dollars),
+            format_number(loss.tokens),
             loss.request,
             rfc3339(loss.at).split('.').next().unwrap_or_default().trim_end_matches('Z'),
-            format_number(loss.tokens),
-            loss.dollars.map_or_else(|| "-".into(), dollars),
+            loss.source.certainty(),
             loss.cause.describe(),
-            loss.source.describe(),
             if several { format!(" · {}", audit.file) } else { String::new() },
         );
     }
     if all > shown.len() {
         let _ = writeln!(out, "and {} more (--top {all} shows all)", all - shown.len());
     }
+}
+
+/// What compares agents and layouts: independent of the models' prices.
+fn write_details(out: &mut String, totals: &ReportTotals) {
+    let stable = match totals.bill.dollars {
+        Some(_) => format!(", {}", format_dollars(totals.stable_dollars)),
+        None => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "\nIn prices of one uncached input token: {} paid for prompts; stable {} ({} of that{stable}).\n\
+         The audit foretold {} of the requests rightly, hit or loss.",
+        format_number(totals.bill.cost.round() as u64),
+        format_number(totals.stable_cost.round() as u64),
+        percent(totals.stable_cost, totals.bill.cost),
+        percent(totals.right as f64, totals.requests as f64),
+    );
 }
 
 fn write_notes(out: &mut String, audits: &[Audit]) {
@@ -169,16 +209,23 @@ fn write_notes(out: &mut String, audits: &[Audit]) {
     if count > 0 {
         let _ = writeln!(
             out,
-            "\nAnswers included, {} {} a total of {}; at list prices it is {}.",
+            "\n{} {} a total of {}; at list prices it is {}.",
             pluralize(count, "recording"),
             if count == 1 { "gives" } else { "give" },
-            dollars(told),
-            dollars(ours)
+            format_dollars(told),
+            format_dollars(ours)
         );
     }
     let problems: usize = audits.iter().map(|audit| audit.problems).sum();
     if problems > 0 {
         let _ =
             writeln!(out, "\n{} lines could not be read, or not in full.", format_number(problems as u64));
+    }
+}
+
+fn write_words(out: &mut String) {
+    out.push_str("\nWords:\n");
+    for (word, meaning) in WORDS {
+        let _ = writeln!(out, "  {word:<13}  {meaning}");
     }
 }

@@ -1,11 +1,14 @@
 //! [`SlashCommandError`]: why one of the chat's own slash commands failed.
 
+use std::path::PathBuf;
+
 use hardpan_agent::{AgentError, CommandError, PreviewError};
 use hardpan_app::context_items::ContextItemError;
 use hardpan_app::target::TargetError;
 use hardpan_app::{ActionError, error_text};
 use hardpan_models::UnknownThinkingLevel;
-use hardpan_session::SessionLookupError;
+use hardpan_providers::ProviderError;
+use hardpan_session::{SessionError, SessionLookupError};
 
 /// Why a slash command failed. The message is printed after the command's name.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +45,25 @@ pub enum SlashCommandError {
     Panel(#[from] hardpan_panels::ActionError),
     #[error(transparent)]
     Item(ContextItemError),
+    #[error("cannot write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("there is no answer yet to copy")]
+    NothingToCopy,
+    #[error("there is no code block {number}: the last answer has {count}")]
+    NoCodeBlock { number: usize, count: usize },
+    #[error("there are not two requests yet to compare")]
+    NothingToCompare,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// A path that the index does not know.
+    #[error("{0}: contains no file of the map; the map leaves out ignored files")]
+    NotMapped(String),
     /// No command has this name.
     #[error("unknown command /{name}{hint}; /help lists the commands")]
     Unknown {

@@ -7,10 +7,12 @@
 mod acts; // what is done to the context: pin, exclude, fold, defer
 pub mod arguments; // what can follow a command's name
 mod context; // what is sent: requests, files, panels, the map
+mod export; // what leaves the conversation: files, the clipboard
 mod help; // the commands and the keys
 mod messages; // what was said: queue, edits of messages, summaries
 mod model; // what is asked: agent, model, thinking, tools
 mod money; // what it costs
+mod request; // what was sent, to the byte
 mod session; // which conversation: new, resumed, forked, exported
 mod start; // a key, a guide of the project, the index
 
@@ -55,13 +57,15 @@ struct CommandCall<'a> {
 }
 
 /// The tables, in the order of `/help`.
-const TABLES: [&[SlashCommand]; 8] = [
+const TABLES: &[&[SlashCommand]] = &[
     help::COMMANDS,
     context::COMMANDS,
+    request::COMMANDS,
     money::COMMANDS,
     model::COMMANDS,
     acts::COMMANDS,
     session::COMMANDS,
+    export::COMMANDS,
     messages::COMMANDS,
     start::COMMANDS,
 ];
@@ -77,7 +81,7 @@ const FACE_COMMANDS: [&str; 2] = [LATER, MODE];
 
 /// All commands.
 pub fn all() -> impl Iterator<Item = &'static SlashCommand> {
-    TABLES.into_iter().flatten()
+    TABLES.iter().copied().flatten()
 }
 
 /// The commands' names, which prompt templates cannot use.

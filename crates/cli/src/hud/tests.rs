@@ -393,8 +393,7 @@ fn long_verdict() -> Verdict {
 fn what_was_paid_again_is_said_under_what_was_read() {
     let breakdown = strata();
     let shown = Hud { verdict: Some(long_verdict()), ..warm_strata(&breakdown) };
-    let sentence =
-        "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours.";
+    let sentence = "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). You could have avoided it.";
     assert!(shown.render(100).contains(sentence), "{}", shown.render(100));
     assert_eq!(shown.json()["verdict"]["cause"]["expired"]["minutes"], 12);
 }

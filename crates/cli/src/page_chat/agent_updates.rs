@@ -8,7 +8,7 @@ use std::time::Duration;
 use hardpan_agent::events::{
     HandlerFailed, MessageDelta, NoteKind, QueueUpdate, TaskStop, TaskUsage, ToolExecutionEnd,
 };
-use hardpan_agent::{AgentEvent, HandlerFault, InputId, RunEnd, UsageReport};
+use hardpan_agent::{AgentEvent, HandlerFault, InputId, RunEnd, Spending, UsageReport};
 use hardpan_app::ConversationApp;
 use hardpan_prompt::{MessageBody, MessagePart, NotRunReason};
 use hardpan_terminal::blocks::format::counted;
@@ -240,7 +240,11 @@ impl EventMapper {
             elapsed: Duration::ZERO,
             requests: count(usage.requests.saturating_sub(self.before.requests)),
             changes: (self.files.len(), self.added, self.removed),
-            cost: status::cost(&self.app, usage.session.dollars - self.before.session.dollars),
+            cost: status::cost(&Spending {
+                dollars: usage.session.dollars - self.before.session.dollars,
+                would_cost: usage.session.would_cost - self.before.session.would_cost,
+                ..Spending::default()
+            }),
             read: Some((count(tokens.cache_read), count(tokens.prompt()))),
             paid_again: self.paid_again.take(),
         };

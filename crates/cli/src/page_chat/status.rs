@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hardpan_agent::UsageReport;
+use hardpan_agent::{Spending, UsageReport};
 use hardpan_app::ConversationApp;
 use hardpan_terminal::blocks::{CacheState, Cost, LayerPart, StatusLine, Warmth};
 
@@ -26,19 +26,17 @@ pub fn status_line(app: &ConversationApp) -> StatusLine {
             target => target.model.name(),
         },
         layers: layers(&usage),
-        cost: cost(app, usage.session.dollars),
+        cost: cost(&usage.session),
         next: next.filter(|price| *price > 0.0 && !app.is_simulated()),
         warmth: warmth.filter(|_| usage.requests > 0 && !app.is_simulated()),
         ..StatusLine::default()
     }
 }
 
-/// An amount, as paid or as simulated.
-pub fn cost(app: &ConversationApp, dollars: f64) -> Cost {
-    match app.is_simulated() {
-        true => Cost { simulated: Some(dollars), ..Cost::default() },
-        false => Cost { paid: dollars, ..Cost::default() },
-    }
+/// What was paid, and what was simulated.
+pub fn cost(spending: &Spending) -> Cost {
+    let simulated = Some(spending.would_cost).filter(|would_cost| *would_cost > 0.0);
+    Cost { paid: spending.dollars, simulated, ..Cost::default() }
 }
 
 /// The last request from its stable to its new part: what was read, written and sent.

@@ -169,11 +169,11 @@ mod tests {
     fn the_sentence_gives_both_words_where_they_differ() {
         let sentence = loss(tools()).reconcile(changed(ChangedPart::System)).sentence();
         let expected = "100 tokens were paid again: the provider says that the system prompt changed; \
-                        we saw that the tools changed (added grep). Ours.";
+                        we saw that the tools changed (added grep). Hardpan could have avoided it.";
         assert_eq!(sentence, expected);
         let sentence = loss(tools()).reconcile(changed(ChangedPart::Tools)).sentence();
         assert!(
-            sentence.ends_with("the tools changed (added grep), and the provider says so, too. Ours."),
+            sentence.ends_with("the tools changed (added grep), and the provider says so, too. Hardpan could have avoided it."),
             "{sentence}"
         );
         let sentence = loss(tools()).reconcile(Some(CacheDiagnosis::NoDifference)).sentence();

@@ -41,7 +41,7 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
         blame: Blame::Us,
         ..Verdict::without_loss(Cause::SystemChanged("project files".into()), 49_120, 0)
     };
-    let expected = "49,120 tokens ($0.15) were paid again: the system prompt changed (project files). Ours.";
+    let expected = "49,120 tokens ($0.15) were paid again: the system prompt changed (project files). Hardpan could have avoided it.";
     assert_eq!(verdict.sentence(), expected);
     let free = Verdict {
         lost_dollars: 0.0,
@@ -50,8 +50,7 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
         blame: Blame::Provider,
         ..verdict
     };
-    let expected =
-        "1 token was paid again: nothing of ours differs, and the provider no longer had it. The provider's.";
+    let expected = "1 token was paid again: nothing of ours differs, and the provider no longer had it. Only the provider could have avoided it.";
     assert_eq!(free.sentence(), expected);
     let first = Verdict::without_loss(Cause::FirstRequest, 0, 0);
     assert_eq!(

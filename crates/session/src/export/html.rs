@@ -1,7 +1,7 @@
 //! Renders a document as one self-contained HTML page: no scripts, nothing loaded, light or dark as
 //! the reader's system is.
 
-use super::{Document, Section, SectionPart, data_uri, escape_html, is_fence};
+use super::{Document, Section, SectionPart, data_uri, escape_html, markdown_html};
 
 /// Only the page's own style and images may be used: a session holds foreign text.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
@@ -15,9 +15,12 @@ section { border-left: 3px solid var(--line); padding-left: 1rem; margin: 1.5rem
 section.user { border-color: var(--user); } section.assistant { border-color: var(--assistant); }
 h2 { font-size: 1rem; margin: 0 0 .5rem; } time, .after { color: var(--quiet); font-weight: normal; font-size: .85rem; }
 .label { border: 1px solid var(--line); border-radius: 4px; padding: 0 .3rem; font-size: .85rem; }
-.words { white-space: pre-wrap; overflow-wrap: anywhere; }
+.words { overflow-wrap: anywhere; } section.user .words p { white-space: pre-line; } .words h3, .words h4 { font-size: 1.05rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; } .right { text-align: right; } .center { text-align: center; }
+blockquote { border-left: 3px solid var(--line); margin: .5rem 0; padding-left: .8rem; color: var(--quiet); } code { background: var(--shade); font-size: .9em; }
 pre { background: var(--shade); padding: .6rem; overflow-x: auto; font-size: .85rem; white-space: pre; }
-summary { cursor: pointer; color: var(--quiet); } img { max-width: 100%; }
+summary { cursor: pointer; color: var(--quiet); } img { max-width: 100%; } dd, h1, h2 { overflow-wrap: anywhere; min-width: 0; }
+@media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } section { padding-left: .6rem; } dl { grid-template-columns: 1fr; } dd { margin-bottom: .3rem; } ul, ol { padding-left: 1.3rem; } }
 ";
 
 /// Renders the whole page.
@@ -32,7 +35,7 @@ pub(super) fn render(document: &Document<'_>) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>\n{facts}</dl>\n{sections}</body>\n</html>\n"
     )
 }
@@ -54,7 +57,7 @@ fn section(section: &Section<'_>) -> String {
 
 fn part(part: &SectionPart<'_>) -> String {
     match part {
-        SectionPart::Text(text) => render_text(text),
+        SectionPart::Text(text) => format!("<div class=\"words\">\n{}</div>\n", markdown_html::render(text)),
         SectionPart::Collapsed { title, text } => format!(
             "<details><summary>{}</summary>\n<pre>{}</pre>\n</details>\n",
             escape_html(title),
@@ -65,31 +68,4 @@ fn part(part: &SectionPart<'_>) -> String {
             None => "<p>(an image that cannot be shown)</p>\n".into(),
         },
     }
-}
-
-/// Renders text as written, with code blocks set apart.
-fn render_text(text: &str) -> String {
-    let mut out = String::new();
-    let mut block = String::new();
-    let mut is_code = false;
-    let mut end = |block: &mut String, is_code: bool| {
-        let text = escape_html(block.trim_end_matches('\n'));
-        match (text.is_empty(), is_code) {
-            (true, _) => {}
-            (false, true) => out += &format!("<pre><code>{text}</code></pre>\n"),
-            (false, false) => out += &format!("<div class=\"words\">{text}</div>\n"),
-        }
-        block.clear();
-    };
-    for line in text.lines() {
-        if is_fence(line) {
-            end(&mut block, is_code);
-            is_code = !is_code;
-        } else {
-            block.push_str(line);
-            block.push('\n');
-        }
-    }
-    end(&mut block, is_code);
-    out
 }

@@ -140,10 +140,11 @@ fn a_page_needs_nothing_else() {
     ]);
     let page = session.export(ExportScope::Branch(None), ExportFormat::Html).unwrap();
     assert!(page.contains(
-        "<div class=\"words\">a</div>\n<pre><code>let x = 1 &lt; 2;</code></pre>\n<div class=\"words\">b</div>\n\
+        "<div class=\"words\">\n<p>a</p>\n<pre title=\"rust\"><code>let x = 1 &lt; 2;\n</code></pre>\n<p>b</p>\n</div>\n\
          <img alt=\"image\" src=\"data:image/png;base64,iVBORw==\">\n"
     ));
     assert!(page.contains("<details><summary>Result of read</summary>\n<pre>out</pre>\n</details>"));
+    assert!(page.contains("initial-scale=1") && page.contains("@media (max-width: 40rem)"));
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("default-src 'none'"));
     assert!(!page.contains("http://") && !page.contains("https://"));
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 
+use hardpan_prompt::figures::format_paid;
+
 use super::format::{clock, counted, dollars, percent, short_count};
 use super::line_counts;
 use super::parts::Parts;
@@ -133,10 +135,9 @@ pub struct Cost {
 impl Cost {
     /// The cost in words: `$0.48`, `$0 (would be $0.07)`, `price unknown`.
     pub fn text(&self) -> String {
-        match self.simulated {
-            Some(amount) if amount > 0.0 => format!("{} (would be {})", dollars(self.paid), dollars(amount)),
-            _ if self.is_unknown && self.paid == 0.0 => "price unknown".to_owned(),
-            _ => dollars(self.paid),
+        match self.simulated.filter(|amount| *amount > 0.0) {
+            None if self.is_unknown && self.paid == 0.0 => "price unknown".to_owned(),
+            simulated => format_paid(self.paid, simulated.unwrap_or(0.0)),
         }
     }
 }

@@ -2,46 +2,17 @@
 
 use std::time::Duration;
 
+pub use hardpan_prompt::figures::format_dollars as dollars;
+use hardpan_prompt::figures::{format_number, format_short_number};
+
 /// A number with separators: `1,234,567`.
 pub fn count(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    format_number(number as u64)
 }
 
 /// A number in at most five columns: `240`, `8.1k`, `47k`, `1.2M`.
 pub fn short_count(number: usize) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..9_950 => format!("{:.1}k", number as f64 / 1e3),
-        9_950..999_500 => format!("{:.0}k", number as f64 / 1e3),
-        _ => format!("{:.1}M", number as f64 / 1e6),
-    }
-}
-
-/// An amount of money with the digits that matter: `$2.73`, `$0.48`, `$0.031`, `$0.0096`, `$0`.
-pub fn dollars(amount: f64) -> String {
-    let text = match amount.abs() {
-        0.0 => return "$0".to_owned(),
-        size if size >= 0.9995 => format!("{amount:.2}"),
-        size if size >= 0.0995 => {
-            let text = format!("{amount:.3}");
-            text.strip_suffix('0').map(str::to_owned).unwrap_or(text)
-        }
-        size if size >= 0.00995 => format!("{amount:.3}"),
-        size if size >= 0.000_095 => format!("{amount:.4}"),
-        _ => format!("{amount:.6}"),
-    };
-    match text.strip_prefix('-') {
-        Some(text) => format!("-${text}"),
-        None => format!("${text}"),
-    }
+    format_short_number(number as u64)
 }
 
 /// An amount of money in a column, without the sign and a leading zero: `.0046`.
@@ -88,26 +59,6 @@ mod tests {
 
     #[test]
     fn figures_have_the_digits_that_matter() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(
-            [240, 8_120, 9_960, 47_490, 1_200_000].map(short_count),
-            ["240", "8.1k", "10k", "47k", "1.2M"]
-        );
-        let amounts = [0.0, 2.73, 0.48, 0.119, 0.01, 0.0305, 0.0096, 0.00003, -0.5, 0.9999, 0.0999];
-        let expected = [
-            "$0",
-            "$2.73",
-            "$0.48",
-            "$0.119",
-            "$0.010",
-            "$0.030",
-            "$0.0096",
-            "$0.000030",
-            "-$0.50",
-            "$1.00",
-            "$0.10",
-        ];
-        assert_eq!(amounts.map(dollars), expected);
         assert_eq!([0.0001, 0.39, 1.5, 12.0].map(column_dollars), [".0001", ".3900", "1.5000", "12.00"]);
         assert_eq!([7, 750, 3_725].map(|s| clock(Duration::from_secs(s))), ["0:07", "12:30", "1:02:05"]);
         assert_eq!(

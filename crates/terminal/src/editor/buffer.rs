@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::blocks::format::short_count;
+
 /// A paste is an element from this many lines on.
 const ELEMENT_LINES: usize = 8;
 /// A paste is an element from this many characters on.
@@ -409,18 +411,4 @@ pub fn is_element(c: char) -> bool {
 /// A character as text: those that stand for pastes cannot be typed.
 fn plain(c: char) -> char {
     if is_element(c) { '\u{fffd}' } else { c }
-}
-
-/// 950, 1.9k, 12k, 1.2M.
-pub fn short_count(count: usize) -> String {
-    let tenths = |unit: usize| (count * 10 + unit / 2) / unit;
-    let scaled = |unit: usize, name: &str| match tenths(unit) {
-        tenths @ ..100 => format!("{}.{}{name}", tenths / 10, tenths % 10),
-        tenths => format!("{}{name}", (tenths + 5) / 10),
-    };
-    match count {
-        ..1000 => count.to_string(),
-        1000..999_500 => scaled(1000, "k"),
-        _ => scaled(1_000_000, "M"),
-    }
 }

@@ -5,12 +5,14 @@ use std::io::IsTerminal;
 use hardpan_app::ConversationApp;
 use hardpan_app::context_items::{DOCUMENT_PREFIX, OpenedItem};
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
+use hardpan_app::symbol_map;
 
 use super::super::command_error::SlashCommandError;
 use super::super::panels;
 use super::arguments::{ArgumentQuery, Choice, choice, nothing};
 use super::{CommandCall, CommandResult, SlashCommand, with_price};
-use crate::{context_layers, views};
+use crate::command_setup::QuietNotices;
+use crate::{context_layers, map, views};
 
 /// In the order of `/help`.
 pub const COMMANDS: &[SlashCommand] = &[
@@ -22,11 +24,11 @@ pub const COMMANDS: &[SlashCommand] = &[
         run: |call| Box::pin(context(call)),
     },
     SlashCommand {
-        name: "request",
-        arguments: "[TEXT]",
-        help: "show the request that a prompt would lead to, without sending it",
-        choices: nothing,
-        run: |call| Box::pin(request(call)),
+        name: "map",
+        arguments: "[PATH]",
+        help: "show the map of the code: an overview, or the definitions in a file or folder",
+        choices: |query| if query.is_first() { paths(query) } else { Vec::new() },
+        run: |call| Box::pin(map(call)),
     },
     SlashCommand {
         name: "open",
@@ -73,10 +75,22 @@ async fn context(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResu
     Ok(view + &keep)
 }
 
-async fn request(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandResult {
-    let preview = app.preview_request(arguments).await?;
-    let (breakdown, addresses) = (preview.breakdown(), preview.addresses());
-    Ok(views::request(&preview.assembled, &breakdown, &preview.target.provider, &addresses))
+/// The tokens of a map of a file or folder.
+const MAP_TOKENS: usize = 4000;
+
+async fn map(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandResult {
+    let (root, folders) = (app.scope.root.clone(), app.settings.user_folders.clone());
+    let path = arguments.trim_end_matches('/').trim_start_matches("./").to_owned();
+    let drawn = tokio::task::spawn_blocking(move || {
+        let index = symbol_map::load_index(&root, &folders, &QuietNotices);
+        if path.is_empty() {
+            Some(map::overview_text(&index, "", None))
+        } else {
+            map::map_text(&index, &path, MAP_TOKENS)
+        }
+    });
+    let drawn = drawn.await.ok().flatten();
+    drawn.ok_or_else(|| SlashCommandError::NotMapped(arguments.to_owned()))
 }
 
 async fn document(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandResult {

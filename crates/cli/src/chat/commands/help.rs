@@ -1,5 +1,7 @@
 //! The commands and the keys: `/help`, `/keys`; and `/quit`.
 
+use hardpan_terminal::keymap::{Action, KeyLayer, Keymap};
+
 use super::super::command_error::SlashCommandError;
 use super::arguments::{ArgumentQuery, choice, nothing};
 use super::{CommandCall, CommandResult, SlashCommand, all, nearest_names, quit};
@@ -19,6 +21,13 @@ pub const COMMANDS: &[SlashCommand] = &[
         run: |call| Box::pin(help(call)),
     },
     SlashCommand {
+        name: "keys",
+        arguments: "",
+        help: "list the keys of the terminal, and their names for [keys] in config.toml",
+        choices: nothing,
+        run: |call| Box::pin(keys(call)),
+    },
+    SlashCommand {
         name: "quit",
         arguments: "",
         help: "leave the conversation",
@@ -33,6 +42,20 @@ pub const COMMANDS: &[SlashCommand] = &[
         run: |call| Box::pin(quit(call)),
     },
 ];
+
+/// Every action with its keys, as the settings have them.
+async fn keys(CommandCall { app, .. }: CommandCall<'_>) -> CommandResult {
+    let keymap = Keymap::new(&app.settings.config.keys).unwrap_or_default();
+    let mut text = String::new();
+    for layer in KeyLayer::ALL {
+        let mut table = Table::new(&["keys", "does", "name"].map(|head| (head, Align::Left)));
+        for action in Action::ALL.into_iter().filter(|action| action.layer() == layer) {
+            table.row([keymap.keys(action).join(", "), action.help().to_owned(), action.name().to_owned()]);
+        }
+        text.push_str(&format!("{}\n{}\n", layer.heading(), table.render(views::width())));
+    }
+    Ok(text.trim_end().to_owned())
+}
 
 /// The most values of an argument that `/help COMMAND` names.
 const SHOWN_CHOICES: usize = 12;

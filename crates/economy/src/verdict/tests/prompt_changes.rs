@@ -64,7 +64,9 @@ fn another_system_prompt_is_named_by_its_segment() {
     assert_eq!(origin(&verdict), Some(PieceOrigin::Rule("project files".into())));
     assert_eq!(verdict.read, 0); // no breakpoint stands between tools and system
     assert!(
-        verdict.sentence().ends_with("the system prompt changed (project files). Ours."),
+        verdict
+            .sentence()
+            .ends_with("the system prompt changed (project files). Hardpan could have avoided it."),
         "{}",
         verdict.sentence()
     );
@@ -127,7 +129,11 @@ fn a_fold_is_recognised_by_a_base_laid_anew() {
     });
     assert_eq!((verdict.cause.clone(), verdict.blame), (Cause::Folded, Blame::Us));
     assert_eq!(origin(&verdict), Some(PieceOrigin::Item("file:a.rs".into())));
-    assert!(verdict.sentence().contains("a fold laid the items anew, from file:a.rs on. Ours."));
+    assert!(
+        verdict
+            .sentence()
+            .contains("a fold laid the items anew, from file:a.rs on. Hardpan could have avoided it.")
+    );
     // Up to the end of the system prompt all was read; b.rs and the conversation were written
     // again.
     assert!(verdict.read > 2000 && (3700..4200).contains(&verdict.lost_tokens), "{verdict:?}");

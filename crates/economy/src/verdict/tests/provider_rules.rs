@@ -12,7 +12,7 @@ fn silence_that_outlasts_the_cache_is_a_persons() {
     assert_eq!(verdict.lost_tokens, verdict.expected_read);
     let sentence = verdict.sentence();
     assert!(
-        sentence.ends_with("the cache expired after 5 minutes (13 minutes unused; a lifetime of 60 minutes would have kept it). Yours."),
+        sentence.ends_with("the cache expired after 5 minutes (13 minutes unused; a lifetime of 60 minutes would have kept it). You could have avoided it."),
         "{sentence}"
     );
 }
