@@ -76,7 +76,7 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         script = pathlib.Path(place) / "talk.yaml"
         script.write_text(TALK)
-        print("| the conversation's prefix | `own` | `shared` | `auto` takes |\n|---|---|---|---|")
+        print("| the conversation's prompt | `own` | `shared` | `auto` takes |\n|---|---|---|---|")
         for large in (False, True):
             cells = {}
             for prefix in ("own", "shared", "auto"):

@@ -6,6 +6,7 @@
 mod chat_args; // ChatArgs and ConversationArgs: how a conversation starts, and how it is shown
 mod request_args; // RequestArgs and TargetArgs: what goes into a request, and which model it is for
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
@@ -15,6 +16,7 @@ pub use chat_args::{ChatArgs, ConversationArgs};
 pub use request_args::{RequestArgs, TargetArgs};
 
 use crate::models::ModelsArgs;
+use crate::output;
 
 /// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
@@ -57,8 +59,17 @@ impl Args {
 
 /// Prints help or an error, and ends. An error quotes arguments, which may be anything.
 fn exit_with(error: &clap::Error) -> ! {
+    // Help and version: a disk that is full is an error, a reader that went away is not.
+    if !error.use_stderr() {
+        let text =
+            if io::stdout().is_terminal() { error.render().ansi().to_string() } else { error.to_string() };
+        let failed = output::print_controls(&text).map_err(anyhow::Error::from).err();
+        let failed = failed.filter(|error| !output::is_output_closed(error));
+        failed.iter().for_each(|error| note!("hardpan: {}", output::error_text(error)));
+        std::process::exit(i32::from(failed.is_some()));
+    }
     let quotes_controls = error.to_string().contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'));
-    if !error.use_stderr() || !quotes_controls {
+    if !quotes_controls {
         error.exit();
     }
     note_inline!("{error}");
@@ -293,4 +304,38 @@ pub enum Command {
         #[arg(long, conflicts_with = "name")]
         json: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command below one, with the words that call it.
+    fn commands(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
+        let below =
+            command.get_subcommands().flat_map(|sub| commands(sub, &format!("{words} {}", sub.get_name())));
+        std::iter::once((words.to_owned(), command.clone())).chain(below).collect()
+    }
+
+    #[test]
+    fn a_short_flag_means_the_same_in_every_command() {
+        let mut meanings: std::collections::BTreeMap<char, (String, String)> = Default::default();
+        let mut shared = 0;
+        for (words, command) in commands(&Args::command(), "hardpan") {
+            for argument in command.get_arguments() {
+                let (Some(short), Some(long)) = (argument.get_short(), argument.get_long()) else { continue };
+                let (first, meaning) =
+                    meanings.entry(short).or_insert_with(|| (words.clone(), long.to_owned())).clone();
+                assert_eq!(long, meaning, "-{short} in {words} and in {first}");
+                shared += 1;
+            }
+        }
+        assert_eq!(meanings.get(&'c').map(|(_, long)| &**long), Some("continue"));
+        assert!(shared > 2, "{meanings:?}");
+    }
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Args::command().debug_assert();
+    }
 }

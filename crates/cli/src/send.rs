@@ -8,7 +8,7 @@ use hardpan_prompt::TokenUsage;
 use hardpan_providers::{Answer, AnswerEvent, ClientEvent, ReportedUsage};
 use serde_json::json;
 
-use crate::output::{self, OutputFormat, dollars, safe, thousands};
+use crate::output::{self, OutputError, OutputFormat, dollars, safe, thousands};
 
 /// Sends a request and prints its answer.
 pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {
@@ -25,7 +25,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
         }
     })?;
     match format {
-        OutputFormat::Text => finish_text(request, &answer),
+        OutputFormat::Text => finish_text(request, &answer)?,
         OutputFormat::Json => {
             output::print_json(&answer_json(request, &answer, &notices))?;
         }
@@ -49,8 +49,8 @@ fn show_event(event: ClientEvent, format: OutputFormat, notices: &mut Vec<String
     }
 }
 
-fn finish_text(request: &AssembledRequest, answer: &Answer) {
-    let _ = output::print("\n");
+fn finish_text(request: &AssembledRequest, answer: &Answer) -> Result<(), OutputError> {
+    let printed = output::print("\n");
     for call in answer.calls() {
         let (name, arguments) = (safe(&call.call.name), safe(&output::cut(&call.raw, 200)));
         note!("hardpan: the model called {name} {arguments}; --send does not run tools");
@@ -61,6 +61,7 @@ fn finish_text(request: &AssembledRequest, answer: &Answer) {
     if let Some(usage) = &answer.usage {
         note!("{}", usage_line(request, &usage.tokens));
     }
+    printed
 }
 
 /// The line after an answer: tokens by how they were billed, and their cost.

@@ -81,6 +81,62 @@ fn whatever_it_is_added_up_by_the_sum_is_the_same() {
     assert!(keys["rows"].as_array().unwrap().iter().any(|row| row["key"] == "file:src/main.rs"));
 }
 
+/// The HUD, the end of a run, `/cost` and `cost` say the same about a session, with the same digits.
+#[test]
+fn all_figures_of_a_session_agree() {
+    let (sandbox, server) = (Sandbox::new(), SimulatorServer::offline_assistant());
+    sandbox.use_provider(&server);
+    sandbox.write("work/src/main.rs", "fn main() {\n    greet();\n}\n\nfn greet() {}\n");
+    ask(&sandbox, &["Where is greet called?"]);
+    let ran = sandbox.run(&["--continue", "-p", "And @src/main.rs?", "--output", "json", "--hud"]);
+    let lines = String::from_utf8(ran.stdout).unwrap();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = |kind: &str| events.iter().rfind(|event| event["type"] == kind).unwrap();
+    // Once per run, however many requests it made.
+    let count = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert!(count("hud") == 1 && count("turn_start") > 1, "{} turns", count("turn_start"));
+    let (hud, end) = (&last("hud")["hud"], &last("agent_end")["token_usage"]);
+    let id = sessions(&sandbox)[0].header.id.to_string();
+    let total = sandbox.json(&["cost", &id, "--json"])["total"].clone();
+    let written = total["write"].as_u64().unwrap() + total["write_1h"].as_u64().unwrap();
+    let dollars = total["dollars"].as_f64().unwrap();
+    for said in [hud, end] {
+        assert_eq!(said["requests"], total["requests"]);
+        assert!((said["session"]["dollars"].as_f64().unwrap() - dollars).abs() < 1e-9, "{said} {total}");
+        assert_eq!(said["session"]["written"], written);
+        for field in ["input", "read", "output"] {
+            assert_eq!(said["session"][field], total[field], "{field}");
+        }
+    }
+    // The same digits wherever a person reads them.
+    let shown = hardpan_prompt::figures::format_dollars(dollars);
+    let table = String::from_utf8(sandbox.run(&["cost", &id]).stdout).unwrap();
+    assert!(table.lines().any(|line| line.contains(&shown) && line.ends_with("all")), "{shown}: {table}");
+    for command in ["/cost", "/cost model"] {
+        let said = sandbox.run(&["--resume", &id, "-p", command]);
+        let said = String::from_utf8(said.stdout).unwrap();
+        let head = format!("{} requests · ", total["requests"]);
+        assert!(said.starts_with(&head) && said.lines().next().unwrap().ends_with(&shown), "{shown}: {said}");
+    }
+    let hud = sandbox.run(&["--resume", &id, "-p", "And again?", "--hud"]);
+    let total = sandbox.json(&["cost", &id, "--json"])["total"]["dollars"].as_f64().unwrap();
+    let shown = hardpan_prompt::figures::format_dollars(total);
+    assert!(hud.stderr.contains(&shown), "{shown}: {}", hud.stderr);
+}
+
+/// `cost` and `why` read sessions of Hardpan; for others they name the command that does.
+#[test]
+fn a_session_of_another_agent_is_for_audit() {
+    let sandbox = Sandbox::new();
+    let pi = r#"{"type":"session","id":"s","timestamp":"2026-08-14T09:00:00Z","cwd":"/p","provider":"anthropic","modelId":"claude-sonnet-4-5"}"#;
+    sandbox.write("work/my session.jsonl", format!("{pi}\n"));
+    for command in ["cost", "why"] {
+        let said = sandbox.failure(&[command, "my session.jsonl"]);
+        assert!(said.contains("is a session of pi"), "{said}");
+        assert!(said.contains("run `hardpan audit 'my session.jsonl'`"), "{said}");
+    }
+}
+
 #[test]
 fn what_a_fork_took_along_is_counted_once() {
     let (sandbox, server) = (Sandbox::new(), SimulatorServer::offline_assistant());
@@ -117,7 +173,7 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     let told = ask(&sandbox, &["And number_8?", "--continue"]);
     let sentence =
         told.lines().find(|line| line.contains("were paid again: the session was resumed")).unwrap();
-    assert!(sentence.ends_with("The provider's."), "{told}");
+    assert!(sentence.ends_with("Only the provider could have avoided it."), "{told}");
     let why = sandbox.json(&["why", "--json"]);
     assert_eq!(why[0]["verdict"]["cause"], "resumed");
     assert_eq!(format!("hardpan: {}", why[0]["sentence"].as_str().unwrap()), sentence);

@@ -406,23 +406,39 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     assert!(messages >= kills, "the sessions were busy");
 }
 
-/// A command with processes in the background, in its own group and in others, that would run for
-/// hours, then a quick one.
-fn command_script() -> String {
-    "
+/// Processes in the background, in the session of what starts them and in others, that would run for
+/// hours.
+const BACKGROUND: &str =
+    "setsid sleep 4000 & (setsid nohup sleep 4000 > /dev/null 2>&1 &); sleep 4000 & echo begun;";
+
+/// A model that calls `tool`, whose calls are given, until it has its result.
+fn background_script(tool: &str, calls: &str) -> String {
+    format!(
+        "
 turns:
-  - when: {has_tool_result: bash}
+  - when: {{has_tool_result: {tool}}}
     repeat: always
     pace: 4ms
     text: That was it.
-  - when: {contains: Look around}
+  - when: {{contains: Look around}}
     repeat: always
     pace: 4ms
-    text: Let me run something that takes its time.
-    tool_calls: [{name: bash, arguments: {command: 'setsid sleep 4000 & (setsid nohup sleep 4000 > /dev/null 2>&1 &); sleep 4000 & echo begun; sleep 0.3'}}]
-default: {text: 'Fine, I go on.'}
+    text: Let me start something that takes its time.
+    tool_calls: [{calls}]
+default: {{text: 'Fine, I go on.'}}
 "
-    .to_owned()
+    )
+}
+
+/// A command with processes in the background, then a quick end.
+fn command_script() -> String {
+    background_script("bash", &format!("{{name: bash, arguments: {{command: '{BACKGROUND} sleep 0.3'}}}}"))
+}
+
+/// A console that goes on, with the same processes, and a command beside it.
+fn console_script() -> String {
+    let start = format!("{{name: console, arguments: {{action: start, text: '{BACKGROUND} sleep 4000'}}}}");
+    background_script("console", &format!("{start}, {{name: bash, arguments: {{command: 'sleep 0.3'}}}}"))
 }
 
 #[test]
@@ -439,26 +455,6 @@ fn commands_end_with_the_agent_that_is_killed_at_any_moment() {
     let (counts, _, messages) = kill_sessions(kills, &KillPlan::new(command_script(), &["--yes"]), moment);
     println!("{kills} kills, {messages} messages acknowledged; {counts:?}");
     assert!(messages >= kills, "the sessions were busy");
-}
-
-/// A console whose program starts others, in its session and in others, that would run for hours.
-fn console_script() -> String {
-    "
-turns:
-  - when: {has_tool_result: console}
-    repeat: always
-    pace: 4ms
-    text: That was it.
-  - when: {contains: Look around}
-    repeat: always
-    pace: 4ms
-    text: Let me start something that goes on.
-    tool_calls:
-      - {name: console, arguments: {action: start, text: 'setsid sleep 4000 & (setsid nohup sleep 4000 > /dev/null 2>&1 &); sleep 4000 & echo begun; sleep 4000'}}
-      - {name: bash, arguments: {command: 'sleep 0.3'}}
-default: {text: 'Fine, I go on.'}
-"
-    .to_owned()
 }
 
 #[test]

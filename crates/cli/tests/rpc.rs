@@ -218,6 +218,10 @@ fn what_can_be_asked_is_told() {
     assert!(named("help") && named("undo"), "{commands}");
     let review = commands["commands"].as_array().and_then(|known| known.last()).expect("a template");
     assert_eq!((&review["name"], &review["source"]), (&json!("review"), &json!("template")));
+    let completed = client.data(json!({"type": "complete", "text": "/price mo"}));
+    assert_eq!(completed["completions"][0]["text"], "model", "{completed}");
+    let names = client.data(json!({"type": "complete", "text": "/pri"}));
+    assert_eq!(names["completions"][0]["text"], "/price", "{names}");
     let help = client.data(json!({"type": "prompt", "message": "/help"}));
     assert_eq!(help["taken"], "command");
     assert!(help["said"].as_str().expect("a text").contains("/model"));

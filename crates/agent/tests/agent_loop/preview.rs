@@ -125,3 +125,22 @@ async fn there_is_no_preview_while_the_agent_works() {
     gate.release();
     run.await.expect("it ends");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_two_requests_can_be_seen_to_the_byte() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::with_real_tools().layout(layout).script(READ).start().await;
+        test_agent.write("a.txt", "one\n");
+        assert!(test_agent.agent.last_sent_request().is_none());
+        test_agent.say("Look at it").await;
+        test_agent.say("And now?").await;
+        test_agent.write("a.txt", "changed since\n");
+        let agent = &test_agent.agent;
+        let seen = [agent.sent_request_before(), agent.last_sent_request()].map(|sent| {
+            let sent = sent.expect("two requests").expect("it can be encoded");
+            String::from_utf8_lossy(&sent.http.body).into_owned()
+        });
+        let bodies = test_agent.sent_bodies();
+        assert_eq!(seen, bodies[bodies.len() - 2..], "{layout}");
+    }
+}

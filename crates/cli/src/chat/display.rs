@@ -91,7 +91,9 @@ impl PrinterState {
                 print_cut(&format!("· {} {}", started.tool_name, arguments_summary(&started.args)));
             }
             AgentEvent::ToolExecutionEnd(ended) if ended.display == ResultDisplay::LastLines => {
-                print_command_output(&joined_texts(&ended.content));
+                let denied = ended.details.as_ref().and_then(|details| details["denied"].as_array());
+                let denied = denied.into_iter().flatten().filter_map(Value::as_str);
+                print_command_output(&joined_texts(&ended.content), &denied.collect::<Vec<_>>());
             }
             AgentEvent::ToolExecutionEnd(ended) if ended.is_error => {
                 print_note(&format!("  failed: {}", first_line(&joined_texts(&ended.content))));
@@ -117,6 +119,9 @@ impl PrinterState {
 
     fn print_message(&mut self, message: &MessageBody) {
         match message {
+            MessageBody::Custom { custom_type, content, display: true } => {
+                print_wrapped(&safe_lines(&format!("{custom_type}: {}", joined_texts(content))));
+            }
             MessageBody::Assistant { content, .. } => {
                 *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = joined_texts(content);
                 let calls = content.iter().filter_map(|part| match part {
@@ -198,14 +203,19 @@ pub fn print_wrapped(text: &str) {
     screen::print_lines(&screen::width().map_or_else(|| text.to_owned(), |width| wrap(text, width)));
 }
 
-/// Prints the last lines of a command's output, dimmed.
-fn print_command_output(output: &str) {
+/// Prints the last lines of a command's output, dimmed. What the sandbox denied is told in full.
+fn print_command_output(output: &str, denied: &[&str]) {
     let output = safe_lines(output.trim_end());
     let all = output.lines().count();
     let width = screen::width();
     let line = |line: &str| {
+        let is_whole = denied.contains(&line);
         let line = format!("  {}", line.replace('\t', "    "));
-        width.map_or_else(|| line.clone(), |width| cut(&line, width))
+        match width {
+            Some(width) if is_whole => wrap(&line, width),
+            Some(width) => cut(&line, width),
+            None => line,
+        }
     };
     let more = all.saturating_sub(LAST_LINES);
     let before = (more > 0).then(|| format!("  … {more} more"));

@@ -57,6 +57,9 @@ pub fn explain_last_request(agent: &Agent) -> String {
             format!("{}\nbefore: {}{moved}", explain_verdict(&verdict), explain_verdict(&loss))
         }
         (None, Some(loss)) => format!("the last loss: {}", explain_verdict(&loss)),
-        (None, None) => "nothing has been sent yet".into(),
+        (None, None) => match agent.token_usage().requests {
+            0 => "nothing has been sent yet".into(),
+            sent => format!("nothing was paid again in the {sent} requests of this conversation"),
+        },
     }
 }

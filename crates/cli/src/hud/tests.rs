@@ -203,9 +203,9 @@ history      4,700   24.6%  ███████▉
 panels         110    0.6%  ▏
 tools        1,000    5.2%  █▋
 
-tokens        input    read  written  output     cost
-last request  1,155  15,750    3,150     321  $0.0213
-session (7)   9,155  45,750   21,150   2,321  $0.2134
+tokens        input    read  written  output    cost
+last request  1,155  15,750    3,150     321  $0.021
+session (7)   9,155  45,750   21,150   2,321  $0.213
 from the cache: 78.5% of the last prompt, 60.2% of all
 
 ┌─ cache blocks ───────────────────────────────────────────┐
@@ -240,9 +240,9 @@ history      4,700   24.6%  ███████████████▎
 panels         110    0.6%  ▍
 tools        1,000    5.2%  ███▎
 
-tokens        input    read  written  output     cost
-last request  1,155  15,750    3,150     321  $0.0213
-session (7)   9,155  45,750   21,150   2,321  $0.2134
+tokens        input    read  written  output    cost
+last request  1,155  15,750    3,150     321  $0.021
+session (7)   9,155  45,750   21,150   2,321  $0.213
 from the cache: 78.5% of the last prompt, 60.2% of all
 
 ┌─ cache blocks ─────────────────────────────────────────────────────────────────────────┐
@@ -279,7 +279,7 @@ input            1,960  1,234,567,890
 read             4,000     98,765,432
 written          2,040        999,999
 output              12         12,345
-cost           $0.0198     $4321.5000
+cost            $0.020       $4321.50
 requests                        1,234
 from the cache: 50.0% of the last prompt, 7.4% of all
 
@@ -313,9 +313,9 @@ files       1,600   20.0%  ██████▋
 pages         900   11.2%  ███▊
 history       500    6.2%  ██▏
 
-tokens        input  read  written  output     cost
-last request      -     -        -       -        -
-session (0)       0     0        0       0  $0.0000
+tokens        input  read  written  output  cost
+last request      -     -        -       -     -
+session (0)       0     0        0       0    $0
 from the cache: 0.0% of all
 
 ┌─ cache blocks ───────────────────────────────────────────┐
@@ -393,8 +393,8 @@ fn long_verdict() -> Verdict {
 fn what_was_paid_again_is_said_under_what_was_read() {
     let breakdown = strata();
     let shown = Hud { verdict: Some(long_verdict()), ..warm_strata(&breakdown) };
-    let sentence = "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). You could have avoided it.";
-    assert!(shown.render(100).contains(sentence), "{}", shown.render(100));
+    let sentence = "5,000 tokens ($0.011) were paid again: the cache expired after 5 minutes (12 minutes unused). You could have avoided it.";
+    assert!(shown.render(100).replace('\n', " ").contains(sentence), "{}", shown.render(100));
     assert_eq!(shown.json()["verdict"]["cause"]["expired"]["minutes"], 12);
 }
 
@@ -466,7 +466,8 @@ fn what_sub_agents_used_is_a_line_of_its_own() {
         dollars: 0.0031,
     });
     let shown = Hud { tasks, ..warm_strata(&breakdown) };
-    let line = "of the session, sub-agents: 4 requests, 10,000 tokens (90.0% from the cache), 132 written, $0.003100";
+    let line =
+        "of the session, sub-agents: 4 requests, 10,000 tokens (90.0% from the cache), 132 written, $0.0031";
     assert!(shown.render(100).replace('\n', " ").contains(line), "{}", shown.render(100));
     assert_eq!(shown.json()["tasks"]["requests"], 4);
 }

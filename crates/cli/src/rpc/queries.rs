@@ -7,9 +7,11 @@ use hardpan_prompt::{MessageBody, MessagePart};
 
 use super::request::PanelVisibility;
 use super::response::{
-    AgentState, CommandInfo, CommandSource, ModelInfo, PanelInfo, QueuedInputs, ResponseData, SessionInfo,
-    SessionStats, TokenAmounts, ToolInfo, UsageSummary,
+    AgentState, CommandInfo, CommandSource, CompletionInfo, ModelInfo, PanelInfo, QueuedInputs, ResponseData,
+    SessionInfo, SessionStats, TokenAmounts, ToolInfo, UsageSummary,
 };
+use crate::chat::commands;
+use crate::chat::commands::arguments::{choice, complete};
 
 /// `get_state`.
 pub fn state(app: &ConversationApp) -> ResponseData {
@@ -88,9 +90,11 @@ pub fn stats(app: &ConversationApp) -> ResponseData {
 /// `get_commands`: slash commands, skills and prompt templates.
 pub fn commands(agent: &Agent) -> ResponseData {
     let commands = agent.commands().into_iter().map(|(name, command)| CommandInfo {
+        argument_hint: commands::all()
+            .find(|known| known.name == name && !known.arguments.is_empty())
+            .map(|known| known.arguments.to_owned()),
         name,
         description: command.description,
-        argument_hint: None,
         source: CommandSource::Command,
     });
     let expansions = agent.expansions().names().into_iter().map(|known| CommandInfo {
@@ -103,6 +107,24 @@ pub fn commands(agent: &Agent) -> ResponseData {
         argument_hint: known.argument_hint,
     });
     ResponseData::Commands { commands: commands.chain(expansions).collect() }
+}
+
+/// The most completions of a word.
+const MAX_COMPLETIONS: usize = 50;
+
+/// `complete`: the names of commands, or what can follow one.
+pub fn completions(app: &ConversationApp, text: &str) -> ResponseData {
+    let choices = match text.strip_prefix('/') {
+        Some(name) if !name.contains(' ') => {
+            let named =
+                commands::descriptions(&app.agent).into_iter().filter(|(known, _)| known.starts_with(name));
+            named.map(|(known, help)| choice(format!("/{known}"), help)).collect()
+        }
+        _ => complete(app, text, MAX_COMPLETIONS),
+    };
+    let completions =
+        choices.into_iter().map(|choice| CompletionInfo { text: choice.text, detail: choice.detail });
+    ResponseData::Completions { completions: completions.collect() }
 }
 
 /// `get_panels`, and what changes panels.

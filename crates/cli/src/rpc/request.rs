@@ -154,6 +154,11 @@ pub enum RpcCommand {
     GetSessionStats {},
     /// Lists the commands, skills and templates that a prompt can call with `/name`.
     GetCommands {},
+    /// Completes the last word of a slash command that is being typed, such as `/price mo`.
+    Complete {
+        /// The text up to the cursor.
+        text: String,
+    },
     /// Lists the tools, with their source and whether they are on.
     GetTools {},
     /// Switches a tool on or off. Calls of a tool that is off are refused at once; requests declare the

@@ -143,6 +143,11 @@ pub enum ResponseData {
         /// Commands, skills and templates.
         commands: Vec<CommandInfo>,
     },
+    /// Of `complete`.
+    Completions {
+        /// What the last word could be, the best first.
+        completions: Vec<CompletionInfo>,
+    },
 }
 
 /// A panel.
@@ -383,6 +388,15 @@ pub struct CommandInfo {
     pub argument_hint: Option<String>,
     /// Whether it is a command, a skill or a template.
     pub source: CommandSource,
+}
+
+/// What a word of a slash command could be.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CompletionInfo {
+    /// The whole word.
+    pub text: String,
+    /// What it is; may be empty.
+    pub detail: String,
 }
 
 /// The kind of a `/name`.

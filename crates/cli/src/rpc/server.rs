@@ -174,6 +174,7 @@ impl RpcServer {
             RpcCommand::GetContext {} => Ok(Some(queries::context(&agent))),
             RpcCommand::GetSessionStats {} => Ok(Some(queries::stats(&self.app))),
             RpcCommand::GetCommands {} => Ok(Some(queries::commands(&agent))),
+            RpcCommand::Complete { text } => Ok(Some(queries::completions(&self.app, &text))),
             RpcCommand::GetTools {} => Ok(Some(queries::tools(&agent))),
             RpcCommand::SwitchTool { name, state, now } => self.switch_tool(&name, state, now).await,
             RpcCommand::ApprovalResponse { verdict, reason, remember } => self

@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_format_of_an_export_is_named_or_known_by_its_file() {
-        let parsed = |text: &str| parse_export(text).map(|((_, format, _), file)| (format, file)).ok();
+        let parsed =
+            |text: &'static str| parse_export(text).map(|((_, format, _), file)| (format, file)).ok();
         assert_eq!(parsed(""), Some((ExportFormat::Html, None)));
         assert_eq!(parsed("md"), Some((ExportFormat::Markdown, None)));
         assert_eq!(parsed("json out put.txt"), Some((ExportFormat::Jsonl, Some("out put.txt"))));

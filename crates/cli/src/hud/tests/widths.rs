@@ -28,13 +28,14 @@ input            1,155    9,155
 read            15,750   45,750
 written          3,150   21,150
 output             321    2,321
-cost           $0.0213  $0.2134
+cost            $0.021   $0.213
 requests                      7
 from the cache: 78.5% of the last
 prompt, 60.2% of all
-5,000 tokens ($0.01) were paid again:
+5,000 tokens ($0.011) were paid again:
 the cache expired after 5 minutes (12
-minutes unused). Yours.
+minutes unused). You could have avoided
+it.
 
 ┌─ cache blocks ───────────────────────┐
 │ block        tokens cached  hit      │
