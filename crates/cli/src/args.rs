@@ -6,7 +6,6 @@
 mod chat_args; // ChatArgs and ConversationArgs: how a conversation starts, and how it is shown
 mod request_args; // RequestArgs and TargetArgs: what goes into a request, and which model it is for
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
@@ -61,9 +60,7 @@ impl Args {
 fn exit_with(error: &clap::Error) -> ! {
     // Help and version: a disk that is full is an error, a reader that went away is not.
     if !error.use_stderr() {
-        let text =
-            if io::stdout().is_terminal() { error.render().ansi().to_string() } else { error.to_string() };
-        let failed = output::print_controls(&text).map_err(anyhow::Error::from).err();
+        let failed = output::print_controls(&error.to_string()).map_err(anyhow::Error::from).err();
         let failed = failed.filter(|error| !output::is_output_closed(error));
         failed.iter().for_each(|error| note!("hardpan: {}", output::error_text(error)));
         std::process::exit(i32::from(failed.is_some()));

@@ -180,15 +180,7 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
         return Ok(());
     }
     let folder: &[(&'static str, Align)] = if folder_args.all { &[("folder", Align::Left)] } else { &[] };
-    let columns = [
-        ("id", Align::Left),
-        ("last used (UTC)", Align::Left),
-        ("messages", Align::Right),
-        ("cost", Align::Right),
-        ("model", Align::Left),
-    ];
-    // On a narrow terminal, the title of a session is more useful than its cost.
-    let columns = if width() < NARROW { &columns[..1] } else { &columns[..] };
+    let columns = list_columns(width());
     let mut table = Table::new(&[columns, folder, &[("about", Align::Left)]].concat());
     for session in &sessions {
         let mut cells = vec![
@@ -204,6 +196,19 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
         table.row(cells);
     }
     Ok(output::print(table.render(width()))?)
+}
+
+/// The columns of a list before a session's title. On a narrow terminal, the title is more useful than
+/// the cost.
+fn list_columns(width: usize) -> &'static [(&'static str, Align)] {
+    const COLUMNS: [(&str, Align); 5] = [
+        ("id", Align::Left),
+        ("last used (UTC)", Align::Left),
+        ("messages", Align::Right),
+        ("cost", Align::Right),
+        ("model", Align::Left),
+    ];
+    if width < NARROW { &COLUMNS[..1] } else { &COLUMNS }
 }
 
 /// A time to the minute, in UTC: `2026-11-15 07:12`.
@@ -340,4 +345,15 @@ fn is_confirmed(description: &str) -> Result<bool> {
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_has_room_for_what_a_session_is_about() {
+        let names = |width| list_columns(width).iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!((names(69), names(70).len()), (vec!["id"], 5));
+    }
 }

@@ -12,16 +12,16 @@ use serde::Serialize;
 use crate::origins::{BlockOrigins, PartOrigin};
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
-/// The width to print tables in: `COLUMNS` if set, else the terminal's width, else 100. In a pipe,
-/// nothing is cut.
+/// The width to print tables in: that of the terminal. Elsewhere nothing is cut, whatever `COLUMNS` says.
 pub fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let columns = match columns {
-        None if !io::stdout().is_terminal() => return UNCUT,
-        None => terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
-        columns => columns,
-    };
-    columns.filter(|columns| *columns >= 20).unwrap_or(100)
+    if io::stdout().is_terminal() { columns() } else { UNCUT }
+}
+
+/// The columns for what is wrapped and never cut: `COLUMNS` if set, else the terminal's, else 100.
+pub fn columns() -> usize {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let found = set.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)));
+    found.filter(|columns| *columns >= 20).unwrap_or(100)
 }
 
 /// The width where standard output is no terminal: a program that reads a table wants all of it.

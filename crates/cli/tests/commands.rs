@@ -174,10 +174,10 @@ fn bodies_are_compared_with_or_without_their_origins() {
     keep("b.json", &["Where was it?"]);
     keep("c.json", &["Where was it?", "--origins"]);
     let first = "The first 3 blocks are equal; the first difference is in messages[2].content[0].\n  \
-        a.json: unknown origin · from character 6: Where is it?\n";
+        a.json: text of the user · from character 6: Where is it?\n";
     assert_eq!(
         sandbox.text(&["request", "--diff", "a.json", "b.json"]),
-        format!("{first}  b.json: unknown origin · from character 6: Where was it?\n")
+        format!("{first}  b.json: text of the user · from character 6: Where was it?\n")
     );
     assert_eq!(
         sandbox.text(&["request", "--diff", "a.json", "c.json"]),

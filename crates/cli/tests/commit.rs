@@ -116,6 +116,22 @@ fn without_a_yes_nothing_is_committed() {
     assert_eq!(repository.last(), "docs: begin\n");
 }
 
+/// Without a key `--yes` commits nothing, so nobody is told to add it.
+#[test]
+fn without_a_key_no_flag_is_suggested_that_then_fails() {
+    let repository = Repository::with_change();
+    let ran = repository.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("made from the file names only"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("to ask in: save this message and run `git commit -F FILE`"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("--yes"), "{}", ran.stderr);
+    assert_eq!(repository.last(), "docs: begin\n");
+}
+
 #[test]
 fn the_small_model_of_the_settings_writes() {
     let repository = Repository::with_change();

@@ -39,6 +39,7 @@ async fn a_command_is_shown_to_the_model_unless_it_is_the_persons_own() {
         test_agent.say("Well?").await;
         let body = test_agent.last_sent().body;
         assert!(body.contains("Ran `echo open; exit 3`") && body.contains("exited with code 3"), "{layout}");
+        assert!(!body.contains("exit code 3"), "{layout}: the exit code is told once");
         assert!(!body.contains("secret"), "{layout}");
         assert!(line(&test_agent.agent.messages()[1]).contains("secret"), "it is stored all the same");
         test_agent.assert_copy_sends_the_same().await;

@@ -18,7 +18,7 @@ const STYLE: &str = "
 :root { color-scheme: light dark; --line: #ddd; --quiet: #666; --paid: #36c; --stable: #2a8a4a; --loss: #c33; --back: #fff; --text: #1a1a1a; }
 @media (prefers-color-scheme: dark) { :root { --line: #3a3a3a; --quiet: #a0a0a0; --paid: #7aa7ff; --stable: #6fd08c; --loss: #ff7b72; --back: #161616; --text: #e8e8e8; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; background: var(--back); color: var(--text); }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; padding: 0; list-style: none; }
 .figures b { display: block; font-size: 1.5rem; } .figures span, .quiet, figcaption { color: var(--quiet); font-size: .9rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }

@@ -45,7 +45,7 @@ pub enum SlashCommandError {
     Panel(#[from] hardpan_panels::ActionError),
     #[error(transparent)]
     Item(ContextItemError),
-    #[error("cannot write {}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Write {
         path: PathBuf,
         #[source]

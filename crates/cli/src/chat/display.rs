@@ -321,7 +321,7 @@ pub fn cache_countdown(warmth: &CacheWarmth) -> String {
 
 /// The HUD of the last request, as text; none before the first request.
 pub fn render_hud(agent: &Agent) -> Option<String> {
-    with_hud(agent, |hud| hud.render(crate::views::width()))
+    with_hud(agent, |hud| hud.render(crate::views::columns()))
 }
 
 /// Prints the HUD: as text on standard error, or as an event on standard output.

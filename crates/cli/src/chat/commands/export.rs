@@ -61,7 +61,7 @@ const FORMATS: [(&str, ExportFormat, &str); 5] = [
 
 const USAGE: &str = "/export, /export html, md or json, and a FILE if you like";
 
-/// Names that are tried for an export without a name: others of the same day are kept.
+/// How many exports of one conversation get a name of their own: none replaces another.
 const MAX_NAMES: usize = 1000;
 
 async fn export(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> CommandResult {
@@ -148,7 +148,7 @@ async fn copy(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> Com
     let report = tokio::task::spawn_blocking(move || {
         clipboard::copy(&text, &CopyTargets::from_environment(), folder.as_deref())
     });
-    report.await.map_err(|_| SlashCommandError::NothingToCopy)
+    Ok(report.await.unwrap_or_else(|_| "copying failed unexpectedly".to_owned()))
 }
 
 /// The text of the last answer.
