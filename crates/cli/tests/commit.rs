@@ -120,7 +120,7 @@ fn without_a_yes_nothing_is_committed() {
 #[test]
 fn without_a_key_no_flag_is_suggested_that_then_fails() {
     let repository = Repository::with_change();
-    let ran = repository.commit(&[]);
+    let ran = repository.sandbox.run(&["commit"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("made from the file names only"), "{}", ran.stderr);
     assert!(
