@@ -189,7 +189,7 @@ pub enum RpcCommand {
 }
 
 /// The names of the commands, in the order of [`RpcCommand`].
-pub const COMMAND_NAMES: [&str; 28] = [
+pub const COMMAND_NAMES: [&str; 29] = [
     "prompt",
     "steer",
     "follow_up",
@@ -214,6 +214,7 @@ pub const COMMAND_NAMES: [&str; 28] = [
     "get_context",
     "get_session_stats",
     "get_commands",
+    "complete",
     "get_tools",
     "switch_tool",
     "approval_response",
