@@ -301,8 +301,8 @@ fn first_lines(text: &str) -> String {
     if lines.next().is_some() { few + "\n…" } else { few }
 }
 
-/// When the provider's cache expires, and when Hardpan will refresh it.
-pub fn cache_countdown(warmth: &CacheWarmth) -> String {
+/// When the provider's cache expires, and when Hardpan will refresh it, if it may.
+pub fn cache_countdown(warmth: &CacheWarmth, keeps_alive: bool) -> String {
     let clock = |seconds: i64| format!("{}:{:02}", seconds / 60, seconds % 60);
     if warmth.expires_in <= 0 {
         return format!(
@@ -310,7 +310,7 @@ pub fn cache_countdown(warmth: &CacheWarmth) -> String {
             thousands(warmth.tokens)
         );
     }
-    let ping = match warmth.ping_due_in() {
+    let ping = match warmth.ping_due_in().filter(|_| keeps_alive) {
         Some(seconds) => {
             format!("; Hardpan refreshes it in {}", clock(i64::try_from(seconds).unwrap_or(i64::MAX)))
         }

@@ -358,8 +358,8 @@ impl Session {
 
     fn tell_of_ping(&self, spent: &Spending) {
         let warmth = self.app.agent.cache_warmth();
-        let left =
-            warmth.map_or_else(String::new, |warmth| format!("; {}", display::cache_countdown(&warmth)));
+        let left = warmth
+            .map_or_else(String::new, |warmth| format!("; {}", display::cache_countdown(&warmth, true)));
         self.note(&format!(
             "kept the cache warm for {}{left}; `keep_alive = false` in config.toml stops this",
             dollars(spent.dollars)

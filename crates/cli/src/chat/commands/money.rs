@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use hardpan_agent::UsageReport;
+use hardpan_app::ConversationApp;
 use hardpan_prompt::figures::format_number;
 
 use super::super::command_error::SlashCommandError;
@@ -74,8 +75,15 @@ async fn conversation_cost(CommandCall { arguments, app, agent, .. }: CommandCal
     }
     let summary = app.store.find(None, &path.display().to_string())?;
     let warmth = agent.cache_warmth().filter(|_| !app.is_simulated());
-    let warmth = warmth.map_or_else(String::new, |warmth| format!("\n{}", display::cache_countdown(&warmth)));
+    let warmth = warmth.map_or_else(String::new, |warmth| {
+        format!("\n{}", display::cache_countdown(&warmth, keeps_alive(app)))
+    });
     Ok(format!("{}\n{}{warmth}", spending_line(&usage), cost::session_costs(&summary, by)))
+}
+
+/// Whether the settings let Hardpan keep the cache warm in pauses.
+fn keeps_alive(app: &ConversationApp) -> bool {
+    app.settings.config.keep_alive.unwrap_or(false)
 }
 
 /// Requests, tokens and dollars of a conversation: the figures of the HUD, in a line.
@@ -97,9 +105,9 @@ async fn hud(CommandCall { agent, .. }: CommandCall<'_>) -> CommandResult {
     Ok(display::render_hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()))
 }
 
-async fn cache(CommandCall { agent, .. }: CommandCall<'_>) -> CommandResult {
+async fn cache(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult {
     Ok(match agent.cache_warmth() {
-        Some(warmth) => display::cache_countdown(&warmth),
+        Some(warmth) => display::cache_countdown(&warmth, keeps_alive(app)),
         None => "no cache yet: nothing has been sent".into(),
     })
 }
