@@ -382,3 +382,33 @@ fn plain_lines_need_no_terminal() {
     }
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
+
+/// The end of a run, the status line, `/cost` and `hardpan cost` name the same amount with the same
+/// digits.
+#[test]
+fn the_page_names_the_amount_that_cost_names() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_page(&cli, &[], ":") else { return };
+    terminal.expect("help");
+    terminal.press("Hello\r");
+    terminal.expect("done");
+    let summary_at = terminal.screen().rfind("done").expect("it was waited for");
+    terminal.press("/cost\r");
+    terminal.expect("kind");
+    terminal.expect("answer");
+    terminal.expect("all");
+    terminal.press("\u{4}");
+    terminal.expect("to continue this conversation");
+    let screen = terminal.screen();
+    let cost = cli.command(&["cost", "--json"]).output().expect("it runs").stdout;
+    let cost: serde_json::Value = serde_json::from_slice(&cost).expect("JSON");
+    let dollars = cost["total"]["dollars"].as_f64().expect("an amount");
+    assert!(dollars > 0.0 && cost["total"]["requests"] == 1, "{cost}");
+    let shown = hardpan_prompt::figures::format_dollars(dollars);
+    // The first amount behind `done` is what the run cost.
+    let after = &screen[summary_at..];
+    let first = after.find('$').map(|at| &after[at..]).unwrap_or_default();
+    assert!(first.starts_with(&shown), "{shown} in {after:?}");
+    // The status line, which is drawn again, and the first line and the last row of `/cost`.
+    assert!(screen.matches(&shown).count() > 3, "{shown} in {screen:?}");
+}
