@@ -4,7 +4,6 @@ use std::fs;
 
 use hardpan_app::ConversationApp;
 use hardpan_app::options::SessionChoice;
-use jiff::Timestamp;
 
 use super::panels::{PanelHome, prompt, results};
 use super::{TestHome, say};
@@ -68,12 +67,12 @@ async fn the_overview_has_the_time_of_its_last_change_also_after_a_restart() {
     let home = TestHome::new();
     home.write("user/config/config.toml", "sandbox = false\nlayout = \"panels\"\n");
     home.write("work/src/clock.py", "def now(): ...\n");
-    let begun = Timestamp::now().as_millisecond();
     let time = async |app: &ConversationApp| {
         let items = app.preview_request("Next").await.unwrap().snapshot.items;
         items.iter().find(|item| *item.key == *"overview").unwrap().changed_at_ms
     };
     let app = home.open(SessionChoice::New).await;
+    let begun = app.agent.now().as_millisecond();
     say(&app, "Hello").await;
     let first = time(&app).await;
     assert!(first >= begun, "{first}");
