@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- transcript: ([\w-]+) -->\n```console\n)(.*?)(```\n)", re.S)
-PROMPT = re.compile(r"(> |why\?\s*)$")
+PROMPT = re.compile(r"(you|answer): $")
 COLUMNS = 100
 TIME_LIMIT = 60
 
@@ -84,11 +84,11 @@ class Workplace:
         return f"$ {command}\n{done.stdout}"
 
     def chat(self, lines):
-        """A conversation in a terminal: each line is typed when the prompt stands there."""
+        """A conversation in plain lines: each line is typed when the prompt stands there."""
         process, terminal = pty.fork()
         if process == 0:
             os.chdir(self.project)
-            os.execvpe("hardpan", ["hardpan"], self.environment)
+            os.execvpe("hardpan", ["hardpan", "--plain"], self.environment)
         printed = ""
         try:
             for line in [*lines, "\x04"]:
@@ -128,8 +128,8 @@ def plain_text(printed):
 
 def rename_chat(workplace, *more):
     workplace.start_simulator()
-    printed = workplace.chat(["Rename now to time in @src/clock.py", "y", "s", *more])
-    lines = printed.replace("> > ", "> ").split("\n")
+    printed = workplace.chat(["Rename now to time in @src/clock.py", "1", "2", *more])
+    lines = printed.split("\n")
     # The simulator's address and the name of this session say nothing to a reader.
     return [line for line in lines if "go to http://" not in line and "--resume" not in line and line]
 
@@ -141,16 +141,12 @@ def between(lines, first, last):
     return "\n".join(lines[start:end + 1]) + "\n"
 
 
-def readme(workplace):
-    return "$ hardpan\n" + "\n".join(rename_chat(workplace, "/why")) + "\n"
-
-
 def conversation(workplace):
-    return between(rename_chat(workplace), "> Rename", "context ")
+    return between(rename_chat(workplace), "you: Rename", "note: done")
 
 
 def approval(workplace):
-    return between(rename_chat(workplace), "> Rename", "· edit")
+    return between(rename_chat(workplace), "you: Rename", "tool: edit")
 
 
 def nobody_to_ask(workplace):
@@ -160,7 +156,8 @@ def nobody_to_ask(workplace):
 
 
 def tool_off(workplace):
-    return "\n".join(rename_chat(workplace, "/tools off bash")[-3:]) + "\n"
+    lines = rename_chat(workplace, "/tools off bash")
+    return between(lines, "you: /tools", "  ")
 
 
 def snapshot(workplace):
@@ -197,7 +194,7 @@ def sessions(workplace):
 
 
 RECORDINGS = {
-    "readme": readme, "conversation": conversation, "approval": approval, "nobody-to-ask": nobody_to_ask,
+    "conversation": conversation, "approval": approval, "nobody-to-ask": nobody_to_ask,
     "tool-off": tool_off, "snapshot": snapshot, "layout": layout, "cost": cost, "map": repository_map,
     "commit": commit, "sessions": sessions,
 }
@@ -217,7 +214,7 @@ def wrap(text):
 
 def without_chance(text):
     """The text without times and ids, which differ from run to run."""
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?|\b\d+:\d\d\b", "TIME", text)
     return re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
 
 
