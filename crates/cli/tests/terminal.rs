@@ -108,7 +108,8 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
     cli.print(&["--continue", "-p", "/name Greeting"]);
     cli.print(&["-p", "Write notes"]);
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
-    terminal.expect("4 messages so far\r\n\r\n  > Write notes\r\n  I have nothing to add.\r\n");
+    terminal.expect("4 messages so far\r\n");
+    terminal.expect("\r\n  > Write notes\r\n  I have nothing to add.\r\n");
     terminal.expect("you: ");
     terminal.say("/resume", "about\r\n");
     terminal.expect("Greeting\r\n  /resume SESSION switches to one of them");
