@@ -67,9 +67,14 @@ fn a_bill_is_explained_without_key_and_settings() {
     let sandbox = Sandbox::new();
     sandbox.write("work/s.jsonl", pi());
     let report = sandbox.json(&["audit", "s.jsonl", "--json"]);
-    let expected = json!({"sessions": [{
+    let advice = "go on sooner, or ask for the one-hour cache where the agent offers it; after a long break, begin anew or compact first";
+    let cause = json!({
+        "cause": "the cache expired", "losses": 1, "tokens": 20_000, "dollars": 0.069, "certainty": "inferred",
+        "avoidable_by": "person", "advice": advice,
+    });
+    let expected = json!({"causes": [cause], "sessions": [{
         "file": "s.jsonl", "agent": "pi", "requests": 2,
-        "billed": {"input": 10, "read": 0, "write": 40_100, "cost": 50_135.0, "dollars": 0.150_405},
+        "billed": {"input": 10, "read": 0, "write": 40_100, "output": 18, "cost": 50_135.0, "dollars": 0.150_405},
         "predicted": {"input": 10, "read": 0, "write": 40_100, "cost": 50_135.0},
         "right": 2,
         "losses": [{"request": 1, "at": "2026-08-14T09:20:00Z", "tokens": 20_000, "dollars": 0.069, "cause": EXPIRED, "ours": false, "source": "inferred"}],

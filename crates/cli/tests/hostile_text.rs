@@ -190,6 +190,8 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("doctor", args(&[&["doctor"], &["doctor", "--json"], &["doctor", "--dir", HOSTILE]])),
         ("completions", args(&[&["completions", "bash"], &["completions", HOSTILE]])),
         ("man", args(&[&["man"]])),
+        ("init", args(&[&["init", "--dir", HOSTILE], &["init", "--yes"], &["init", "--json"]])),
+        ("key", args(&[&["key", HOSTILE]])),
         ("docs", args(&[&["docs", HOSTILE], &["docs"]])),
         (
             "",

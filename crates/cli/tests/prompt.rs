@@ -226,7 +226,7 @@ fn what_cannot_be_attached_is_told_and_the_prompt_goes_on() {
     let words = "ask me@example.com, @someone about @decorator, @app.route and @types/node@20 or @types/node";
     assert_eq!(post.prompt_and_notes(&["-p", words], ""), (words.to_owned(), String::new()));
     // A file that is too long is shown in part, and that is told.
-    let ran = post.run(&["-p", "see @long.txt", "--model", "claude-sonnet-4-5"], "");
+    let ran = post.run(&["-p", "see @long.txt", "--model", "claude-sonnet-4-5", "--yes"], "");
     let cut = "· @long.txt: only its first 1,048,575 of 1,200,000 bytes are shown";
     assert!(ran.stderr.lines().any(|line| line == cut), "{}", ran.stderr);
 }

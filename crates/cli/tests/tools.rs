@@ -313,12 +313,12 @@ fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
 fn messages_and_documents_join_the_context_and_leave_it() {
     let cli = TestCli::new("");
     let Some(mut terminal) = Terminal::open(&cli, &["--layout", "panels"]) else { return };
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("Hello", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("/detach", "2 messages: a history panel from the next request on");
     terminal.say("Hello again", "I have nothing to add.");
-    terminal.expect("> ");
+    terminal.expect("you: ");
     terminal.say("/panels", "H1");
     terminal.say("/close H1", "H1 is closed.");
     terminal.say("/close H1", "H1");

@@ -73,6 +73,7 @@ async fn generate() -> GeneratedSession {
             EVICTION_BEFORE => test_agent.clear_caches(),
             SWITCH_BEFORE => {
                 test_agent.agent.switch_tool("fetch", ToolState::Off).await.expect("there is such a tool");
+                test_agent.agent.declare_tools_now().await.expect("it is stored");
             }
             _ => {}
         }

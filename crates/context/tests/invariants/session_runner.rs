@@ -265,7 +265,14 @@ fn must_keep_prefix(request: &Request, before: &SentRequest, after: &SentRequest
     // A window that is nearly full folds by itself.
     let folded = before.stored.strata.folds != after.stored.strata.folds;
     let declared = |sent: &SentRequest| checks::declared_tools(LayoutName::Strata, &sent.prompt);
-    let same_tools = declared(before) == declared(after) && before.agent_mode == after.agent_mode;
+    // A tool that is named like the layout's own is not declared, but the system prompt names it.
+    let named_like_own = |sent: &SentRequest| {
+        let own = LayoutName::Strata.layout().own_tool();
+        sent.tools.iter().filter(|tool| Some(&*tool.name) == own).cloned().collect::<Vec<_>>()
+    };
+    let same_tools = declared(before) == declared(after)
+        && named_like_own(before) == named_like_own(after)
+        && before.agent_mode == after.agent_mode;
     request.step == Step::Appended && same_tools && !folded && unique && whole(before) && whole(after)
 }
 

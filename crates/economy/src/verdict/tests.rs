@@ -41,7 +41,7 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
         blame: Blame::Us,
         ..Verdict::without_loss(Cause::SystemChanged("project files".into()), 49_120, 0)
     };
-    let expected = "49,120 tokens ($0.15) were paid again: the system prompt changed (project files). Hardpan could have avoided it.";
+    let expected = "49,120 tokens ($0.154) were paid again: the system prompt changed (project files). Hardpan could have avoided it.";
     assert_eq!(verdict.sentence(), expected);
     let free = Verdict {
         lost_dollars: 0.0,
