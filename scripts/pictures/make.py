@@ -23,7 +23,7 @@ from screen_svg import screen_svg
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-COLUMNS, ROWS = 100, 30
+COLUMNS, ROWS = 100, 34
 TIME_LIMIT = 60
 
 
@@ -62,6 +62,8 @@ class Screen:
     def picture(self, name, title, first=None):
         """Writes what the screen shows, from the line on that contains `first`."""
         lines = self.run("capture-pane", "-e", "-p").rstrip("\n").split("\n")
+        if lines[-1].strip() in ("#", "$"):
+            lines.pop()
         if first:
             starts = [at for at, line in enumerate(lines) if first in line]
             lines = lines[starts[0] if starts else 0:]
@@ -109,10 +111,10 @@ def take_pictures(screen, sessions):
     screen.press("C-d")
     screen.wait_for(r"--resume")
     screen.type("clear; hardpan why\n")
-    screen.wait_for(r"\$ $")
+    screen.wait_for(r"[$#]\s*$")
     screen.picture("why", "hardpan why: which tokens were paid again, what they cost, and whose doing it was")
     screen.type(f"clear; hardpan audit {sessions or '--discover'}\n")
-    screen.wait_for(r"\$ $")
+    screen.wait_for(r"[$#]\s*$")
     screen.picture("audit", "hardpan audit: what recorded sessions of any agent cost, what was lost, and why")
 
 

@@ -70,7 +70,8 @@ The [policy](https://example.org/retry) is the same for all providers. Two thing
 - Jitter of up to a quarter keeps many clients from asking at the same moment. It is taken from the
   clock, so that a test can fix it.
 
-Nothing else in the code waits: `grep -rn sleep src` finds this line alone.
+Nothing else in the code waits: `grep -rn sleep src` finds this line alone. A request that is under way when the policy
+changes keeps the one with which it began.
 """
 
 
@@ -250,7 +251,7 @@ def echo_row(name, times):
 
 def echo(options, folder):
     project, rows = small_project(folder), []
-    with Place(options.binary, folder, turn(ANSWER), "stall=600") as place:
+    with Place(options.binary, folder, turn(ANSWER), "stall=3000") as place:
         face = Face(place, project)
         face.wait_for(PROMPT)
         face.settle()

@@ -55,7 +55,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
     if args.json {
         return output::print_json(&Report::from_audits(&audits));
     }
-    Ok(output::print(safe_lines(&report::summary(&audits, args.top)))?)
+    Ok(output::print_wrapped(safe_lines(&report::summary(&audits, args.top)))?)
 }
 
 /// The catalogue with the user's own prices. Settings that cannot be read are reported and ignored:

@@ -40,6 +40,41 @@ pub fn print(text: impl AsRef<str>) -> Result<(), OutputError> {
     print_raw(harmless(text.as_ref()).as_bytes())
 }
 
+/// Writes rows and sentences to standard output. A terminal that is narrower than a line gets it in
+/// several, broken at blanks, below the column in which its last part begins.
+pub fn print_wrapped(text: impl AsRef<str>) -> Result<(), OutputError> {
+    if !io::stdout().is_terminal() {
+        return print(text);
+    }
+    let (width, _) = crate::chat::screen::screen_size();
+    print(wrap_lines(text.as_ref(), width))
+}
+
+fn wrap_lines(text: &str, width: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let column = line.rfind("  ").map_or(0, |at| line[..at].width() + 2);
+        let indent = if column < width / 2 { column } else { 2.min(width / 2) };
+        let (mut rest, mut room) = (line, width);
+        while rest.width() > room {
+            let fits = rest.char_indices().map(|(at, _)| at).take_while(|at| rest[..*at].width() <= room);
+            let Some(cut) = fits.filter(|at| rest[*at..].starts_with(' ') && *at > 0).last() else { break };
+            if rest[..cut].trim().is_empty() {
+                break;
+            }
+            wrapped.push_str(rest[..cut].trim_end());
+            wrapped.push('\n');
+            wrapped.extend(std::iter::repeat_n(' ', indent));
+            rest = rest[cut..].trim_start();
+            room = width - indent;
+        }
+        wrapped.push_str(rest);
+        wrapped.push_str(end);
+    }
+    wrapped
+}
+
 /// Writes a value to standard output, as JSON in lines for people.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     Ok(print_raw((escape_json(serde_json::to_string_pretty(value)?) + "\n").as_bytes())?)
@@ -188,6 +223,17 @@ pub fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_broken_at_blanks_below_their_last_column() {
+        let text = "paid  20 tokens  a sentence of words\nshort\n\nno_blank_in_this_word\n";
+        assert_eq!(
+            wrap_lines(text, 20),
+            "paid  20 tokens  a\n  sentence of words\nshort\n\nno_blank_in_this_word\n"
+        );
+        assert_eq!(wrap_lines("a  one two three four\n", 10), "a  one two\n   three\n   four\n");
+        assert_eq!(wrap_lines(text, 100), text);
+    }
 
     #[test]
     fn only_our_own_output_counts_as_closed() {

@@ -141,7 +141,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
         return output::print_json(&json);
     }
     output::print(rows.iter().map(table).collect::<Vec<_>>().join("\n"))?;
-    Ok(output::print(LEGEND)?)
+    Ok(output::print_wrapped(LEGEND)?)
 }
 
 /// What the table's words mean.

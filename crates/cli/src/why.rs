@@ -61,7 +61,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
     for (request, verdict) in shown {
         let time = request.started.strftime("%Y-%m-%d %H:%M:%S UTC");
         let text = format!("{time}  {}/{}\n{}\n", request.provider, request.model, explain_verdict(verdict));
-        output::print(&text)?;
+        output::print_wrapped(&text)?;
     }
     if first > 0 {
         note!("{first} earlier losses: --all shows them");

@@ -83,7 +83,10 @@ fn a_bill_is_explained_without_key_and_settings() {
     }]});
     assert_eq!(report, expected);
     let text = sandbox.text(&["audit", "s.jsonl"]);
-    assert!(text.starts_with("s.jsonl (pi): $0.151 for 2 billed requests\n") && text.contains(EXPIRED), "{text}");
+    assert!(
+        text.starts_with("s.jsonl (pi): $0.151 for 2 billed requests\n") && text.contains(EXPIRED),
+        "{text}"
+    );
 }
 
 #[test]

@@ -17,6 +17,10 @@ use crate::transcript::{BlockSource, CallRecord};
 /// Bytes that are kept of a line of a running tool's output.
 const MAX_LIVE_LINE: usize = 8 * 1024;
 
+/// Reasoning that took less time and has fewer characters than these is not worth a line.
+const SHORT_THOUGHT: Duration = Duration::from_secs(1);
+const SHORT_REASONING: usize = 400;
+
 impl Model {
     pub(super) fn take_agent_update(&mut self, update: AgentUpdate, effects: &mut Vec<Effect>) {
         self.has_begun |= !matches!(update, AgentUpdate::Queue(_) | AgentUpdate::Retry { .. });
@@ -138,11 +142,13 @@ impl Model {
         }
     }
 
-    /// Reasoning leaves one line.
+    /// Reasoning leaves one line; a moment of it, of which nothing can be read, leaves none.
     fn finish_reasoning(&mut self) {
         let Some(since) = self.reasoning_since.take() else { return };
-        let (text, elapsed) = (std::mem::take(&mut self.reasoning), Some(self.now - since));
-        self.say(BlockKind::Note, BlockSource::Reasoning { text, elapsed });
+        let (text, elapsed) = (std::mem::take(&mut self.reasoning), self.now - since);
+        if elapsed >= SHORT_THOUGHT || text.chars().count() > SHORT_REASONING {
+            self.say(BlockKind::Note, BlockSource::Reasoning { text, elapsed: Some(elapsed) });
+        }
     }
 
     fn end_tool(&mut self, end: &ToolEnd) {
