@@ -1,10 +1,9 @@
 //! [`run`]: the loop that owns the terminal. One thread reads input, the agent sits behind a channel:
 //! a stalled provider, disk or index never delays the echo of a key.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, PipeWriter, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -21,8 +20,6 @@ use crate::views::{View, ViewData, ViewKind, ViewOutcome, ViewScreen, mark_quest
 const FRAME_TIME: Duration = Duration::from_millis(33);
 /// The terminal's size settles this long after it changed.
 const RESIZE_TIME: Duration = Duration::from_millis(60);
-/// How often the thread that reads input looks whether it may.
-const INPUT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest wait for anything.
 const LONG_TIME: Duration = Duration::from_secs(3600);
 
@@ -74,26 +71,31 @@ pub trait FaceHost {
 
 /// The thread that reads input, which can be told to leave the terminal alone.
 struct InputReader {
-    is_paused: Arc<AtomicBool>,
-    /// Whether the thread has seen that.
-    has_stopped: Arc<(Mutex<bool>, Condvar)>,
+    state: Arc<(Mutex<ReaderState>, Condvar)>,
+    /// Ends the wait of the thread for input.
+    wake: PipeWriter,
+}
+
+/// What the thread that reads input is told, and what it does.
+#[derive(Debug, Default)]
+struct ReaderState {
+    /// It shall leave the terminal alone.
+    is_paused: bool,
+    /// It does.
+    has_stopped: bool,
 }
 
 impl InputReader {
     fn start(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<Self> {
-        let reader = InputReader { is_paused: Arc::default(), has_stopped: Arc::default() };
-        let (is_paused, has_stopped) = (reader.is_paused.clone(), reader.has_stopped.clone());
+        let (mut woken, wake) = io::pipe()?;
+        let reader = InputReader { state: Arc::default(), wake };
+        let state = reader.state.clone();
         report_resizes(messages.clone(), clock.clone())?;
         std::thread::Builder::new().name("terminal-input".into()).spawn(move || {
             let mut bytes = TerminalInput::default();
             loop {
-                let paused = is_paused.load(Ordering::Acquire);
-                set(&has_stopped, paused);
-                if paused {
-                    std::thread::sleep(INPUT_PAUSE / 5);
-                    continue;
-                }
-                match bytes.read_batch(INPUT_PAUSE) {
+                wait_while_paused(&state);
+                match bytes.read_batch(&mut woken) {
                     Ok(batch) => {
                         let at = clock();
                         for input in decode_batch(&batch) {
@@ -103,6 +105,9 @@ impl InputReader {
                         }
                     }
                     Err(_) => {
+                        // Nobody waits for a thread that has ended.
+                        lock(&state.0).has_stopped = true;
+                        state.1.notify_all();
                         let _ = messages.send(FaceMessage::Quit);
                         return;
                     }
@@ -113,18 +118,33 @@ impl InputReader {
     }
 
     /// Waits until the thread leaves the terminal alone.
-    fn pause(&self) {
-        self.is_paused.store(true, Ordering::Release);
-        let (lock, changed) = &*self.has_stopped;
-        let mut stopped = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*stopped {
-            stopped = changed.wait(stopped).unwrap_or_else(PoisonError::into_inner);
-        }
+    fn pause(&mut self) {
+        let (state, changed) = &*self.state;
+        lock(state).is_paused = true;
+        // Fails if the thread has ended; then it leaves the terminal alone.
+        let _ = self.wake.write_all(&[0]);
+        drop(changed.wait_while(lock(state), |state| !state.has_stopped));
     }
 
     fn resume(&self) {
-        self.is_paused.store(false, Ordering::Release);
+        let (state, changed) = &*self.state;
+        lock(state).is_paused = false;
+        changed.notify_all();
     }
+}
+
+fn wait_while_paused((state, changed): &(Mutex<ReaderState>, Condvar)) {
+    let mut now = lock(state);
+    while now.is_paused {
+        now.has_stopped = true;
+        changed.notify_all();
+        now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+    }
+    now.has_stopped = false;
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells the loop whenever the terminal's size changes.
@@ -139,12 +159,6 @@ fn report_resizes(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<()>
         }
     })?;
     Ok(())
-}
-
-fn set(flag: &(Mutex<bool>, Condvar), value: bool) {
-    let (lock, changed) = flag;
-    *lock.lock().unwrap_or_else(PoisonError::into_inner) = value;
-    changed.notify_all();
 }
 
 /// The terminal's size. Some pretend to have none: they get the usual one.

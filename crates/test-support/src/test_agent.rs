@@ -4,10 +4,12 @@ mod assertions; // what must hold for every conversation
 mod driving; // prompting, queueing, waiting
 mod records; // events, requests, messages, bills
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
-use hardpan_agent::{Agent, Conversation};
+use hardpan_agent::{Agent, Conversation, ConversationError};
+use hardpan_session::LogErrorCause;
 use hardpan_tools::{Journal, ToolSource};
 use serde_json::Value;
 
@@ -16,6 +18,20 @@ use crate::{
     EventLog, LookTool, NoteLog, TestAgentBuilder, WorkspaceContents, canned_answer::serve_canned_answer,
     header,
 };
+
+/// Opens a session that an agent has just let go. A program that another test starts holds its lock
+/// until it runs, which is waited for.
+fn open_again(path: &Path) -> Conversation {
+    for _ in 0..1000 {
+        match Conversation::resume(path, None) {
+            Err(ConversationError::Log(error)) if matches!(error.cause, LogErrorCause::Busy) => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened.expect("the session opens again"),
+        }
+    }
+    panic!("{} stays locked", path.display());
+}
 
 /// An agent, its provider and its folder. Copies and forks share the provider and the folder.
 pub struct TestAgent {
@@ -66,7 +82,7 @@ impl TestAgent {
         let TestAgent { agent, environment, .. } = self;
         let (_, path) = agent.session();
         drop(agent);
-        TestAgent::on(environment, Conversation::resume(&path, None).expect("the session opens again"))
+        TestAgent::on(environment, open_again(&path))
     }
 
     /// The same session, shut down and opened again.

@@ -1,6 +1,6 @@
 //! [`TerminalInput`]: reads what a person types, and the answers of the terminal.
 
-use std::io;
+use std::io::{self, PipeReader, Read};
 use std::time::Duration;
 
 use crossterm::event::Event;
@@ -24,9 +24,14 @@ pub struct TerminalInput {
 }
 
 impl TerminalInput {
-    /// Everything that is there, after at most `wait`. Empty if nothing came.
-    pub fn read_batch(&mut self, wait: Duration) -> io::Result<Vec<Event>> {
-        let events = self.read_events(wait)?.into_iter();
+    /// Waits until something comes, and gives everything that is there. Empty if a byte came through
+    /// `wake` instead.
+    pub fn read_batch(&mut self, wake: &mut PipeReader) -> io::Result<Vec<Event>> {
+        if wait_for_input(&io::stdin(), wake)? {
+            wake.read_exact(&mut [0])?;
+            return Ok(Vec::new());
+        }
+        let events = self.read_events(Duration::ZERO)?.into_iter();
         Ok(events
             .filter_map(|event| match event {
                 TerminalEvent::Input(event) => Some(event),
@@ -61,6 +66,18 @@ impl TerminalInput {
             TerminalEvent::Input(_) => None,
         };
         self.read_events(ANSWER_TIME).ok()?.iter().find_map(answer)
+    }
+}
+
+/// Waits for standard input or `wake`, and tells whether it was `wake`.
+fn wait_for_input(stdin: &io::Stdin, wake: &PipeReader) -> io::Result<bool> {
+    let mut waited = [PollFd::new(stdin, PollFlags::IN), PollFd::new(wake, PollFlags::IN)];
+    loop {
+        match poll(&mut waited, None) {
+            Ok(_) => return Ok(!waited[1].revents().is_empty()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
