@@ -111,6 +111,8 @@ class Face:
             if time.perf_counter() - began > limit:
                 shown = self.text(start).decode(errors="replace")[-2000:]
                 sys.exit(f"{wanted.decode()!r} does not appear; the terminal shows:\n{shown}")
+            # What was searched is not searched again, except for an end that may be half of it.
+            start = max(start, len(self.printed) - 4096)
             self.read(1)
         return time.perf_counter() - began
 
