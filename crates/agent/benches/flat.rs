@@ -48,13 +48,13 @@ async fn main() {
         let builder = (0..10).fold(builder, |builder, n| builder.item(&file(n), &code(n, 20)));
         let test_agent = builder.start().await;
         let agent = &test_agent.agent;
-        agent.switch_session(begin(0), SessionSwitchKind::Other).await;
+        agent.switch_session(begin(0), SessionSwitchKind::New).await;
         let prompts = turns.div_ceil(TURNS_OF_A_PROMPT);
         let mut samples: Vec<f64> = Vec::new();
         for prompt in 1..=prompts {
             if prompt % PROMPTS_OF_A_CONVERSATION == 0 {
                 let old = agent.session().1;
-                agent.switch_session(begin(prompt), SessionSwitchKind::Other).await;
+                agent.switch_session(begin(prompt), SessionSwitchKind::New).await;
                 std::fs::remove_file(old).expect("the session is there");
             }
             test_agent.set_item(&file(10), &code(prompt, 40));

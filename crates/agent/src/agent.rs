@@ -4,9 +4,9 @@
 //! call it from any task: one of them prompts, another one steers or aborts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use hardpan_context::Breakdown;
+use hardpan_context::{Breakdown, EphemeralText};
 use hardpan_economy::ledger::RequestPurpose;
 use hardpan_prompt::AgentMessage;
 use hardpan_session::RequestRecord;
@@ -18,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 use crate::command::Command;
 use crate::conversation::Conversation;
 use crate::error::AgentError;
-use crate::events::{CustomMessage, Events, Input, QueueUpdate, SessionShutdown, SessionStart, TaskUsage};
+use crate::events::{
+    AgentSettled, CustomMessage, Events, HandlerClock, HandlerFault, Input, Note, QueueUpdate,
+    SessionShutdown, SessionStart, TaskUsage,
+};
 use crate::expand::Expansions;
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
@@ -63,13 +66,17 @@ pub(crate) struct Inner {
     pub retry_now: Notify,
     /// Cancels the shell commands that the user is running.
     pub shell_abort: Mutex<CancellationToken>,
-    /// Results of the user's shell commands that finished during a turn. They are stored between
-    /// turns, never between a tool call and its result.
+    /// Results of the user's shell commands that finished during a turn, and messages that extensions
+    /// added. They are stored between turns, never between a tool call and its result.
     pub pending_shell_messages: Mutex<Vec<AgentMessage>>,
     /// Lets one piece of work at a time use the conversation, and knows which.
     pub gate: Arc<RunGate>,
     /// Secrets that requests would contain.
     pub secrets: Mutex<SecretGuard>,
+    /// Texts for the next request alone.
+    pub ephemeral: Mutex<Vec<EphemeralText>>,
+    /// Skills and templates, with those that handlers named when the session began.
+    pub discovered: OnceLock<Expansions>,
     /// Told of each request that was billed.
     pub bill_listener: Mutex<Option<BillListener>>,
 }
@@ -123,6 +130,8 @@ impl Agent {
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
             bill_listener: Mutex::default(),
+            ephemeral: Mutex::default(),
+            discovered: OnceLock::new(),
             setup,
         };
         let agent = Agent { inner: Arc::new(inner) };
@@ -150,7 +159,7 @@ impl Agent {
 
     /// The skills and templates that inputs can call.
     pub fn expansions(&self) -> &Expansions {
-        &self.inner.setup.expansions
+        self.inner.discovered.get().unwrap_or(&self.inner.setup.expansions)
     }
 
     /// Emits [`SessionStart`]. Call it once, after your handlers are subscribed.
@@ -160,6 +169,7 @@ impl Agent {
             (conversation.session.clone(), !conversation.messages.is_empty())
         };
         self.events().emit(self, SessionStart { session, resumed }).await;
+        self.discover_resources().await;
     }
 
     /// Aborts the run, emits [`SessionShutdown`], and waits until everything is stored.
@@ -178,7 +188,9 @@ impl Agent {
     /// waits for it. Returns [`AgentError::Busy`] while another run is in progress; use
     /// [`Agent::queue`] then.
     pub async fn prompt(&self, input: Input) -> Result<InputOutcome, AgentError> {
-        if let Some(outcome) = self.run_command(&input.text).await {
+        if input.source.is_typed()
+            && let Some(outcome) = self.run_command(&input.text).await
+        {
             return Ok(outcome);
         }
         if self.is_busy() {
@@ -192,6 +204,7 @@ impl Agent {
                 let ran = self.run(&mut run_state, prepared, token).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
+                self.events().tell_handlers(self, AgentSettled {}).await;
                 Ok(InputOutcome::Ran(ran?))
             }
             Err(outcome) => Ok(outcome),
@@ -213,13 +226,25 @@ impl Agent {
         delivery: Delivery,
         claim: WorkClaim,
     ) -> Result<InputOutcome, AgentError> {
-        if let Some(outcome) = self.run_command(&input.text).await {
+        if input.source.is_typed()
+            && let Some(outcome) = self.run_command(&input.text).await
+        {
             return Ok(outcome);
         }
         let prepared = match self.prepare_input(input).await? {
             Ok(prepared) => prepared,
             Err(outcome) => return Ok(outcome),
         };
+        self.queue_prepared(prepared, delivery, claim).await
+    }
+
+    /// Queues what is ready to become a message, or starts a run with it.
+    pub(crate) async fn queue_prepared(
+        &self,
+        prepared: PreparedInput,
+        delivery: Delivery,
+        claim: WorkClaim,
+    ) -> Result<InputOutcome, AgentError> {
         // Under the lock of the queues, so that a run that ends sees this input or leaves it alone.
         let queued = {
             let mut queues = lock(&self.inner.queues);
@@ -237,6 +262,7 @@ impl Agent {
                 let ran = self.run(&mut run_state, prepared, self.new_abort_token()).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
+                self.events().tell_handlers(self, AgentSettled {}).await;
                 Ok(InputOutcome::Ran(ran?))
             }
         }
@@ -257,6 +283,48 @@ impl Agent {
     /// Adds an extension message that is stored right after the next prompt.
     pub fn attach_to_next_prompt(&self, message: CustomMessage) {
         lock(&self.inner.next_prompt_messages).push(message);
+    }
+
+    /// Has the model read a text with the next request, and with no other. It stands after everything
+    /// that is cached, so that it costs its own tokens and nothing else; it is not stored.
+    pub fn add_ephemeral(&self, extension: &str, text: &str) {
+        if !text.trim().is_empty() {
+            let text = EphemeralText { extension: extension.into(), text: text.into() };
+            lock(&self.inner.ephemeral).push(text);
+        }
+    }
+
+    /// Stores an extension message: at once if the agent is idle, else when the turn has ended, so
+    /// that the next request has it.
+    pub async fn append_message(&self, message: CustomMessage) -> Result<(), AgentError> {
+        let (body, details) = message.into_parts();
+        let mut message = lock(&self.inner.conversation).new_message(body, self.now());
+        message.note(|facts| facts.details = details);
+        lock(&self.inner.pending_shell_messages).push(message);
+        self.flush_shell_messages_if_idle().await
+    }
+
+    /// Delivers an extension message as an input is delivered: to the run in progress, as steering or
+    /// when the model is done, or with a run of its own. The claim is kept until then.
+    pub async fn queue_message(
+        &self,
+        message: CustomMessage,
+        delivery: Delivery,
+        claim: WorkClaim,
+    ) -> Result<InputOutcome, AgentError> {
+        let text = message.text();
+        let prepared = PreparedInput { text, custom: Some(message), ..PreparedInput::default() };
+        self.queue_prepared(prepared, delivery, claim).await
+    }
+
+    /// Tells the faces something that the user should know.
+    pub fn publish_note(&self, note: &Note) {
+        self.events().publish(note);
+    }
+
+    /// Tells the faces that something of an extension failed outside of a handler.
+    pub fn report_fault(&self, fault: HandlerFault) {
+        self.events().report_faults(&[fault]);
     }
 
     /// Stops the run at once. The part of the answer that was received is kept, and so are the
@@ -280,8 +348,10 @@ impl Agent {
         lock(&self.inner.conversation).messages.clone()
     }
 
-    /// Asks the user for a line of text; `None` if nobody is there to answer.
+    /// Asks the user for a line of text; `None` if nobody is there to answer. In an event handler,
+    /// the time until the answer does not count.
     pub async fn ask_user(&self, question: &str) -> Option<String> {
+        let _pause = HandlerClock::current().map(|clock| clock.pause());
         self.inner.setup.approval_handler.ask_user(question).await
     }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hardpan_prompt::{AgentMessage, MessageBody};
 use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ProviderError};
 use jiff::Timestamp;
@@ -10,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, lock};
 use crate::edit_blocks::StreamedBlocks;
-use crate::events::{MessageDelta, MessageStart, MessageUpdate, Note};
+use crate::events::{
+    AnswerPart, AnswerPartChange, AnswerPartKind, MessageDelta, MessageStart, MessageUpdate, Note,
+};
 use crate::last_request::TextFallbacks;
 use crate::model_selection::ModelSelection;
 use crate::request::PlannedRequest;
@@ -26,6 +29,8 @@ pub(crate) struct PartialAnswer {
     pub first_token_at: Timestamp,
     /// The edit blocks that have come, if the model may write any.
     pub blocks: Option<StreamedBlocks>,
+    /// The part that grows now, where a handler follows them.
+    open_part: Option<(AnswerPartKind, usize)>,
 }
 
 /// What was received of an answer, and how receiving ended.
@@ -53,11 +58,12 @@ impl Agent {
         selection: &ModelSelection,
         planned: &PlannedRequest,
         forms: &TextFallbacks<'_>,
+        body: Option<Bytes>,
         token: &CancellationToken,
     ) -> StreamOutcome {
         let mut sent = self.now();
         let mut partial = None;
-        let mut stream = client.send(planned.client_request(selection, forms, sent));
+        let mut stream = client.send_as(planned.client_request(selection, forms, sent), body);
         let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // Whether to wait for the faces before the next piece; what came is stored meanwhile.
@@ -87,12 +93,16 @@ impl Agent {
                             }
                         };
                         self.handle_answer_event(partial, &event, stream.answer()).await;
+                        self.tell_part(partial, Some(&event), selection, stream.answer()).await;
                         await_faces = true;
                     }
                 },
                 _ = save.tick() => self.store_partial_answer(&mut partial, selection),
             }
         };
+        if let (Some(partial), StreamEnd::Completed) = (&mut partial, &end) {
+            self.tell_part(partial, None, selection, stream.answer()).await;
+        }
         // What had arrived before an abort is kept, but no event is emitted any more.
         StreamOutcome { partial, answer: stream.into_answer(), end, sent }
     }
@@ -119,7 +129,7 @@ impl Agent {
         let writes_blocks = planned.snapshot.system.edit_blocks || forms.replanned().is_some();
         let may_write = writes_blocks && self.inner.setup.edit_block_tool.is_some();
         let blocks = may_write.then(StreamedBlocks::default);
-        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now, blocks }
+        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now, blocks, open_part: None }
     }
 
     /// Handles one event of a streaming answer; `answer` has it already.
@@ -128,7 +138,9 @@ impl Agent {
             AnswerEvent::Text(_)
             | AnswerEvent::Reasoning(_)
             | AnswerEvent::Signature(_)
-            | AnswerEvent::RedactedReasoning(_) => {
+            | AnswerEvent::RedactedReasoning(_)
+            | AnswerEvent::ProviderBlock(_)
+            | AnswerEvent::Sources(_) => {
                 partial.unsaved.push(event.clone());
             }
             _ => {}
@@ -151,6 +163,47 @@ impl Agent {
         if let (AnswerEvent::Text(text), Some(blocks)) = (event, &mut partial.blocks) {
             let complete = blocks.push(text);
             self.announce_blocks(&id, complete).await;
+        }
+    }
+
+    /// Tells the handlers what an event did to the parts of the answer: `None` ends the last one.
+    /// Faces have the pieces already.
+    async fn tell_part(
+        &self,
+        partial: &mut PartialAnswer,
+        event: Option<&AnswerEvent>,
+        selection: &ModelSelection,
+        answer: &Answer,
+    ) {
+        if !self.events().has_handlers::<AnswerPart>() {
+            return;
+        }
+        let (kind, delta) = match event {
+            Some(AnswerEvent::Text(text)) => (Some(AnswerPartKind::Text), Some(text)),
+            Some(AnswerEvent::Reasoning(text)) => (Some(AnswerPartKind::Reasoning), Some(text)),
+            Some(AnswerEvent::CallStart { .. }) => (Some(AnswerPartKind::Call), None),
+            Some(AnswerEvent::CallDelta { json, .. }) => (Some(AnswerPartKind::Call), Some(json)),
+            Some(AnswerEvent::CallEnd { .. }) | None => (None, None),
+            Some(_) => return,
+        };
+        let body = assistant_body(selection, answer, None);
+        let last = match &body {
+            MessageBody::Assistant { content, .. } => content.len().saturating_sub(1),
+            _ => 0,
+        };
+        let message = AgentMessage { body: body.into(), ..partial.message.clone() };
+        let next = kind.map(|kind| (kind, last));
+        let mut changes = Vec::new();
+        if partial.open_part != next {
+            changes.extend(partial.open_part.map(|part| (part, AnswerPartChange::End)));
+            changes.extend(next.map(|part| (part, AnswerPartChange::Start)));
+        }
+        changes.extend(next.zip(delta).map(|(part, delta)| (part, AnswerPartChange::Delta(delta.clone()))));
+        partial.open_part = next;
+        for ((kind, part), change) in changes {
+            self.events()
+                .tell_handlers(self, AnswerPart { message: message.clone(), part, kind, change })
+                .await;
         }
     }
 

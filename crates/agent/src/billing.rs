@@ -48,6 +48,7 @@ impl Agent {
             measured,
             message,
             usage: answer.usage.as_ref(),
+            searches: answer.billed_searches(),
             answer_id: &answer.id,
             diagnosis: answer.diagnosis.filter(|_| self.previous_answer(selection).is_some()),
             sent,

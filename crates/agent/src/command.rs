@@ -11,12 +11,26 @@ use crate::error::CommandError;
 type RunCommand =
     dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, CommandError>> + Send + Sync;
 
+type CompleteArguments = dyn Fn(String) -> BoxFuture<'static, Vec<ArgumentChoice>> + Send + Sync;
+
 /// A slash command that the user can type: `/name args`.
 #[derive(Clone)]
 pub struct Command {
     /// One line for `/help` and completion.
     pub description: String,
+    /// Who brought it, such as an extension; none for the face's own.
+    pub owner: Option<Arc<str>>,
     run: Arc<RunCommand>,
+    complete: Option<Arc<CompleteArguments>>,
+}
+
+/// Something that can stand behind a command's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentChoice {
+    /// What is typed.
+    pub text: String,
+    /// What it is; may be empty.
+    pub detail: String,
 }
 
 impl Command {
@@ -27,6 +41,40 @@ impl Command {
         // Called within the task: a command may panic before its future exists.
         let task = tokio::spawn(async move { (self.run)(arguments, agent).await });
         task.await.unwrap_or(Err(CommandError::Crashed))
+    }
+
+    /// Gives the command an owner, for lists and for [`Agent::remove_commands_of`].
+    #[must_use]
+    pub fn of(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Lets the command complete its arguments from what was typed of them.
+    #[must_use]
+    pub fn completed_by<F>(mut self, complete: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Vec<ArgumentChoice>> + Send + 'static,
+    {
+        self.complete = Some(Arc::new(move |typed| Box::pin(complete(typed))));
+        self
+    }
+
+    /// What can follow the name, given what was typed of it; empty if the command does not say.
+    pub async fn choices(&self, typed: &str) -> Vec<ArgumentChoice> {
+        match &self.complete {
+            Some(complete) => complete(typed.to_owned()).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// A command without an owner.
+    pub fn new<F>(description: &str, run: impl Fn(String, Agent) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
+    {
+        let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
+        Command { description: description.to_owned(), owner: None, run, complete: None }
     }
 }
 
@@ -40,9 +88,22 @@ impl Agent {
     ) where
         F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
     {
-        let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
-        let command = Command { description: description.to_owned(), run };
+        self.add_command(name, Command::new(description, run));
+    }
+
+    /// The same for a command that has an owner, or completes its arguments.
+    pub fn add_command(&self, name: &str, command: Command) {
         lock(&self.inner.commands).insert(name.to_owned(), command);
+    }
+
+    /// Takes all slash commands of an owner away.
+    pub fn remove_commands_of(&self, owner: &str) {
+        lock(&self.inner.commands).retain(|_, command| command.owner.as_deref() != Some(owner));
+    }
+
+    /// Takes a slash command away.
+    pub fn remove_command(&self, name: &str) {
+        lock(&self.inner.commands).remove(name);
     }
 
     /// All registered slash commands, by name without the slash.

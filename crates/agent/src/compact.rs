@@ -5,15 +5,16 @@
 //! removed from the session file.
 
 mod cut; // where a conversation is cut
+mod forecast; // CompactionForecast: what a compaction costs and saves
 mod truncate; // a conversation that is too long to be summarised whole
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_context::{LayoutName, PromptTexts, Snapshot, fill_template};
-use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Omission, Text};
+use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Omission, Text, TokenCounter};
 use hardpan_providers::{Answer, Client, ClientRequest, StopReason};
-use hardpan_session::{Record, Session};
+use hardpan_session::{Entry, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -31,8 +32,9 @@ use crate::run::{RunState, unless_aborted};
 use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::stored_knowledge::{files_read_and_changed, observations_of};
-use cut::KEPT_TOKENS;
 use truncate::MAX_CHARS_PER_TEXT;
+
+pub use forecast::{CompactionForecast, CompactionPrice};
 
 /// The result of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -45,6 +47,9 @@ pub struct CompactionResult {
     pub first_kept: Arc<str>,
     /// Estimated tokens of the conversation before the compaction.
     pub tokens_before: u64,
+    /// Whether a handler wrote the summary.
+    #[serde(skip)]
+    pub from_handler: bool,
 }
 
 /// Why a conversation is compacted.
@@ -94,7 +99,8 @@ impl Agent {
     pub async fn compact(&self, instructions: Option<String>) -> Result<CompactionResult, AgentError> {
         let mut run_state = self.try_begin(Activity::Compacting)?;
         let token = self.new_abort_token();
-        let compacting = self.compact_now(&mut run_state, instructions, CompactReason::Requested, &token);
+        let compacting =
+            Box::pin(self.compact_now(&mut run_state, instructions, CompactReason::Requested, &token));
         let compacted = compacting.instrument(tracing::info_span!("compaction")).await;
         drop(run_state);
         self.flush_shell_messages_if_idle().await?;
@@ -109,25 +115,49 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<CompactionResult, AgentError> {
         let messages = self.messages();
-        let count = |message: &AgentMessage| estimate_tokens(message, run_state);
+        let count = |message: &AgentMessage| estimate_tokens(message, &run_state.render_cache.counter);
         let sizes: Vec<usize> = messages.iter().map(count).collect();
         let tokens_before = sizes.iter().sum::<usize>() as u64;
-        let wanted = KEPT_TOKENS.min(self.target().max_input_tokens() as usize / 10);
-        let cut = cut::first_kept(&messages, &sizes, wanted).ok_or(CompactError::TooShort)?;
+        let cut = cut::first_kept(&messages, &sizes, cut::kept_tokens(&self.target()))
+            .ok_or(CompactError::TooShort)?;
         let first_kept = messages[cut].id.clone();
+        let entries = match self.events().has_handlers::<SessionBeforeCompact>() {
+            true => self.branch_entries().await,
+            false => Vec::new(),
+        };
         let event = SessionBeforeCompact {
             why,
             instructions: instructions.clone(),
             messages: cut,
             first_kept: first_kept.clone(),
             tokens_before,
+            summarized: messages[..cut].to_vec(),
+            entries: Arc::new(entries),
         };
-        let summary = match self.ask_compact_handlers(event).await {
+        let asking = unless_aborted(token, self.ask_compact_handlers(event)).await;
+        let mut handler_details = None;
+        let (mut cut, mut first_kept) = (cut, first_kept);
+        let mut from_handler = false;
+        let summary = match asking.map_err(|_| CompactError::Aborted)? {
             BeforeCompactReply::Cancel { reason } => return Err(CompactError::Cancelled { reason }.into()),
-            BeforeCompactReply::Summary { text } if text.trim().is_empty() => {
+            BeforeCompactReply::Summary { text, .. } if text.trim().is_empty() => {
                 return Err(CompactError::EmptySummary.into());
             }
-            BeforeCompactReply::Summary { text } => text,
+            BeforeCompactReply::Summary { text, first_kept: kept, details } => {
+                // A place that is no message's keeps what was planned.
+                if let Some((at, kept)) = kept.and_then(|kept| {
+                    messages
+                        .iter()
+                        .position(|message| message.id == kept)
+                        .filter(|at| *at > 0)
+                        .map(|at| (at, kept))
+                }) {
+                    (cut, first_kept) = (at, kept);
+                }
+                handler_details = details;
+                from_handler = true;
+                text
+            }
             BeforeCompactReply::Continue => {
                 let texts = &self.inner.setup.texts;
                 let request = summary_request_text(texts, instructions.as_deref());
@@ -150,12 +180,17 @@ impl Agent {
         flushed.await?;
         // This flushes a second time: the summary's bill may have been appended while the first
         // flush was awaited.
+        let leaf = lock(&self.inner.conversation).leaf().cloned();
         let session = match self.read_stored_session().await {
             Ok(session) => Some(session),
             Err(ConversationError::Log(error)) => return Err(error.into()),
             Err(ConversationError::Session(_)) => None,
         };
-        let (summary, details) = self.append_file_lists(&summary, session.as_ref());
+        let stored = session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok());
+        let (summary, mut details) = self.append_file_lists(&summary, stored.unwrap_or_default());
+        if let Some(handler_details) = handler_details {
+            details["extension"] = handler_details;
+        }
         let now = self.now();
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
@@ -170,9 +205,30 @@ impl Agent {
         saved.await?;
         // The last request no longer resembles the next one.
         *lock(&self.inner.last_request) = None;
-        let compacted = CompactionResult { summary, messages: cut, first_kept: first_kept.0, tokens_before };
+        let compacted = CompactionResult {
+            summary,
+            messages: cut,
+            first_kept: first_kept.0,
+            tokens_before,
+            from_handler,
+        };
         self.events().emit(self, SessionCompact(compacted.clone())).await;
         Ok(compacted)
+    }
+
+    /// The files that the model has read and those that it has changed, as far as the conversation
+    /// still shows it.
+    pub fn known_file_lists(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        let knowledge = lock(&self.inner.conversation).knowledge.clone();
+        let present = knowledge.paths().flat_map(|path| knowledge.observations(path));
+        files_read_and_changed(present.map(|recorded| &recorded.observation))
+    }
+
+    /// The entries of the branch as they are stored; none if the file cannot be read.
+    async fn branch_entries(&self) -> Vec<Entry> {
+        let Ok((session, leaf)) = self.stored_session().await else { return Vec::new() };
+        let path = session.path_to(leaf.as_deref()).unwrap_or_default();
+        path.into_iter().cloned().collect()
     }
 
     async fn ask_compact_handlers(&self, event: SessionBeforeCompact) -> BeforeCompactReply {
@@ -220,9 +276,16 @@ impl Agent {
                 messages.iter().cloned().chain([request_message.clone()]).collect()
             };
             let snapshot = match form {
-                SummaryForm::OnPrefix => {
-                    self.build_snapshot(run_state, &selection, Some(id.clone()), with_request(messages))?
-                }
+                // As the session's next request would be.
+                SummaryForm::OnPrefix => Snapshot {
+                    ephemeral: Vec::new(), // it is for the model's next answer
+                    ..self.build_snapshot(
+                        run_state,
+                        &selection,
+                        Some(id.clone()),
+                        with_request(&self.context_messages(messages.to_vec()).await.messages),
+                    )?
+                },
                 SummaryForm::Standalone => alone(with_request(messages), self.now()),
                 SummaryForm::Truncated(max_chars) => {
                     alone(with_request(&truncate::truncate_messages(&messages[..cut], max_chars)), self.now())
@@ -285,12 +348,8 @@ impl Agent {
 
     /// The summary, followed by the files that were read and changed on the whole branch, including
     /// before earlier compactions; and the same lists as data.
-    fn append_file_lists(&self, summary: &str, session: Option<&Session>) -> (String, serde_json::Value) {
-        let (leaf, knowledge) = {
-            let conversation = lock(&self.inner.conversation);
-            (conversation.leaf().cloned(), conversation.knowledge.clone())
-        };
-        let stored = session.and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
+    fn append_file_lists(&self, summary: &str, stored: Vec<&Entry>) -> (String, serde_json::Value) {
+        let knowledge = lock(&self.inner.conversation).knowledge.clone();
         let stored: Vec<_> = stored.into_iter().flat_map(observations_of).collect();
         // What the conversation still contains counts even if the session cannot be read.
         let present = knowledge.paths().flat_map(|path| knowledge.observations(path));
@@ -329,22 +388,22 @@ fn summary_text(answer: &Answer) -> Result<String, SideRequestError> {
 }
 
 /// Estimated tokens of a message, good enough to decide where to cut.
-pub(crate) fn estimate_tokens(message: &AgentMessage, run_state: &RunState) -> usize {
+pub(crate) fn estimate_tokens(message: &AgentMessage, counter: &TokenCounter) -> usize {
     let part = |part: &MessagePart| match part {
-        MessagePart::Text { text } | MessagePart::Reasoning { text, .. } => {
-            run_state.render_cache.counter.count(text)
-        }
+        MessagePart::Text { text } | MessagePart::Reasoning { text, .. } => counter.count(text),
         MessagePart::Image(image) => image.tokens(),
         MessagePart::ToolCall(call) => call.arguments.as_str().len() / 4,
+        MessagePart::ProviderBlock(block) => block.json.as_str().len() / 4,
+        MessagePart::Sources { .. } => 0,
     };
     match &*message.body {
         MessageBody::User { content }
         | MessageBody::Assistant { content, .. }
         | MessageBody::ToolResult { content, .. }
         | MessageBody::Custom { content, .. } => content.iter().map(part).sum(),
-        MessageBody::BashExecution { output, .. } => run_state.render_cache.counter.count(output),
+        MessageBody::BashExecution { output, .. } => counter.count(output),
         MessageBody::CompactionSummary { summary } | MessageBody::BranchSummary { summary } => {
-            run_state.render_cache.counter.count(summary)
+            counter.count(summary)
         }
     }
 }

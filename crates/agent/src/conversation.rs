@@ -12,8 +12,8 @@ use hardpan_prompt::{
     AgentMessage, Hash, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
 };
 use hardpan_session::{
-    Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionError,
-    SessionLog, SessionProblem,
+    Entry, Fork, GIT_BRANCH_RECORD, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord,
+    Session, SessionError, SessionLog, SessionProblem,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -52,6 +52,8 @@ pub struct Conversation {
     pub thinking: Option<Arc<str>>,
     /// Layout of the branch's last turn.
     pub layout: Option<Arc<str>>,
+    /// The branch of git that was checked out when that was last stored.
+    pub git_branch: Option<Arc<str>>,
     /// The last stored state of each extension, by its `custom_type`.
     pub custom: BTreeMap<Arc<str>, Value>,
     /// What the model has seen of files.
@@ -92,8 +94,9 @@ pub struct Conversation {
 impl Conversation {
     /// Creates a session. Its file is created when the first entry is stored.
     pub fn begin(path: &Path, header: Header) -> Result<Self, LogError> {
-        let session = header.id.clone();
-        Ok(Conversation::with_log(session, path, SessionLog::create(path, header)?))
+        let (session, git_branch) = (header.id.clone(), header.git_branch().map(Into::into));
+        let log = SessionLog::create(path, header)?;
+        Ok(Conversation { git_branch, ..Conversation::with_log(session, path, log) })
     }
 
     /// Opens a session and continues at `leaf`, or at its last entry if that is `None`.
@@ -147,6 +150,7 @@ impl Conversation {
             model: None,
             thinking: None,
             layout: None,
+            git_branch: None,
             custom: BTreeMap::new(),
             knowledge: FileKnowledge::default(),
             last_request: None,
@@ -181,6 +185,7 @@ impl Conversation {
         self.model = branch.model;
         self.thinking = branch.thinking;
         self.layout = branch.layout;
+        self.git_branch = branch.git_branch;
         self.custom = branch.custom;
         (self.last_request, self.last_answer, self.pauses, self.pings) = Default::default();
         (self.answer_prefixes, self.stale_reasoning) = Default::default();
@@ -294,6 +299,16 @@ impl Conversation {
         Some(self.append_record(Record::ThinkingChange { level }, now))
     }
 
+    /// Stores which branch of git is checked out; `None` if that is stored already.
+    pub(crate) fn set_git_branch(&mut self, branch: &str, now: Timestamp) -> Option<PendingSave> {
+        if self.git_branch.as_deref() == Some(branch) {
+            return None;
+        }
+        self.git_branch = Some(branch.into());
+        let record = Record::Custom { custom_type: GIT_BRANCH_RECORD.into(), data: branch.into() };
+        Some(self.append_record(record, now))
+    }
+
     /// Stores a compaction whose summary replaces the first `cut` messages. The layouts start from
     /// an empty state.
     pub fn record_compaction(
@@ -384,6 +399,11 @@ impl Conversation {
         self.spending += request_spending(&request);
         self.requests += 1;
         self.track_timing(&request);
+        let answer =
+            self.messages.iter_mut().rev().find(|message| Some(&message.id.0) == request.message.as_ref());
+        if let Some(answer) = answer {
+            answer.note(|facts| facts.usage = Some((request.usage, request.dollars)));
+        }
         let request = Arc::new(request);
         (request.clone(), self.append_record(Record::Request(request), billed.ended), loss)
     }

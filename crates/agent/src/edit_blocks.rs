@@ -222,6 +222,6 @@ impl Agent {
         let phrase = if outcome.has_failures() { &phrases.edit_blocks_failed } else { &phrases.edit_blocks };
         let text = fill_template(phrase, &[("results", &lines.join("\n"))]);
         let (custom_type, content): (Arc<str>, _) = (BLOCKS_ENTRY.into(), vec![MessagePart::text(text)]);
-        self.add_message(MessageBody::Custom { custom_type, content, display: true }, None).await
+        self.add_message(MessageBody::Custom { custom_type, content, display: true }, None, None).await
     }
 }

@@ -28,6 +28,12 @@ pub enum AgentError {
     /// Compaction failed or was cancelled; the conversation is unchanged.
     #[error("not compacted: {0}")]
     Compact(#[from] CompactError),
+    /// A handler was asked, and was against it.
+    #[error("not done: {reason}")]
+    Cancelled {
+        /// The handler's reason.
+        reason: String,
+    },
     /// The user typed a shell command, and the agent was given no shell.
     #[error("shell commands are not available here")]
     NoShell,

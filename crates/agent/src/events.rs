@@ -9,7 +9,7 @@
 //! **Handlers** take part. Every handler subscribed to an event's type gets a copy, in the order of
 //! subscription; the code that emitted the event uses the replies. A handler runs in a task of its
 //! own: one that panics, fails or takes too long is reported, and neither the loop nor the session
-//! waits for it any longer.
+//! waits for it any longer. While it waits for a person, its [`HandlerClock`] stands still.
 //!
 //! ```
 //! # use hardpan_agent::{Agent, events::{ToolCallEvent, ToolCallReply}};
@@ -24,7 +24,9 @@
 //! ```
 
 mod catalogue; // EventInfo: the events as data; their schema and their documentation
+mod clock; // HandlerClock: how long a handler may take, without the time of a person
 mod declare; // declare_events!: what an entry of the table becomes
+mod face_request; // Dialog, FaceChange: what an extension asks of a face
 mod payloads; // types of the events' fields
 mod replies; // what handlers reply
 pub mod stream; // EventStream: how a face receives events
@@ -45,6 +47,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
 pub use catalogue::{EventInfo, markdown_table, schema};
+pub use clock::{ClockPause, HandlerClock};
+pub use face_request::{Dialog, DialogAnswer, FaceChange, WidgetPlace};
 pub use payloads::*;
 pub use replies::*;
 pub use stream::EventStream;
@@ -128,6 +132,12 @@ impl Events {
         handlers.values_mut().for_each(|list| list.retain(|registered| &*registered.owner != owner));
     }
 
+    /// Whether anybody of this name has handlers.
+    pub fn has_owner(&self, owner: &str) -> bool {
+        let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
+        handlers.values().flatten().any(|registered| &*registered.owner == owner)
+    }
+
     /// A stream of all events from now on, for a face that reads while the agent works. A run waits
     /// for a reader that falls behind: see [`stream`].
     pub fn stream(&self) -> EventStream {
@@ -175,6 +185,11 @@ impl Events {
     /// not returned.
     pub(crate) async fn emit<E: Event<Reply = ()> + Into<AgentEvent>>(&self, agent: &Agent, event: E) {
         self.publish(&event);
+        self.tell_handlers(agent, event).await;
+    }
+
+    /// Tells the handlers alone, in order: what no face needs.
+    pub(crate) async fn tell_handlers<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
         let (_, faults) = self.ask_handlers(agent, event, |_, ()| ControlFlow::Continue(())).await;
         self.report_faults(&faults);
     }
@@ -184,14 +199,24 @@ impl Events {
     pub(crate) async fn ask_handlers<E: Event>(
         &self,
         agent: &Agent,
-        mut event: E,
+        event: E,
         mut take: impl FnMut(&mut E, E::Reply) -> ControlFlow<()>,
+    ) -> (E, Vec<HandlerFault>) {
+        self.ask_owners(agent, event, |event, reply, _| take(event, reply)).await
+    }
+
+    /// Asks the handlers, in order; `take` also gets the owner of each.
+    pub(crate) async fn ask_owners<E: Event>(
+        &self,
+        agent: &Agent,
+        mut event: E,
+        mut take: impl FnMut(&mut E, E::Reply, &Arc<str>) -> ControlFlow<()>,
     ) -> (E, Vec<HandlerFault>) {
         let mut faults = Vec::new();
         for handler in self.handlers_of::<E>() {
             match self.call_handler(&handler, event.clone(), agent.clone()).await {
                 Ok(reply) => {
-                    if take(&mut event, reply).is_break() {
+                    if take(&mut event, reply, &handler.owner).is_break() {
                         break;
                     }
                 }
@@ -233,12 +258,14 @@ impl Events {
         // In a task of its own, so that a handler that blocks its thread or panics does so there.
         // The task is aborted with its waiter: a run that is aborted leaves nothing behind.
         let called = handler.clone();
-        let mut task = AbortOnDropHandle::new(tokio::spawn(async move { (called.run)(event, agent).await }));
-        match tokio::time::timeout(self.timeout, &mut task).await {
-            Ok(Ok(Ok(reply))) => Ok(reply),
-            Ok(Ok(Err(error))) => Err(fault(error.to_string())),
-            Ok(Err(_)) => Err(fault("it broke (panicked)".into())),
-            Err(_) => {
+        let clock = HandlerClock::default();
+        let running = clock.clone().scope(async move { (called.run)(event, agent).await });
+        let mut task = AbortOnDropHandle::new(tokio::spawn(running));
+        match clock.timeout(self.timeout, &mut task).await {
+            Some(Ok(Ok(reply))) => Ok(reply),
+            Some(Ok(Err(error))) => Err(fault(error.to_string())),
+            Some(Err(_)) => Err(fault("it broke (panicked)".into())),
+            None => {
                 task.abort();
                 handler.timeouts.fetch_add(1, Ordering::Relaxed);
                 Err(fault(format!("it took longer than {} s", self.timeout.as_secs_f64())))

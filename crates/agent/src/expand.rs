@@ -178,6 +178,19 @@ pub enum UsedExpansion {
 }
 
 impl Expansions {
+    /// These, and those of `more` whose names are free.
+    pub(crate) fn with(mut self, more: Expansions) -> Self {
+        let is_free = |skill: &Skill| !self.skills.iter().any(|known| known.name == skill.name);
+        let skills: Vec<Skill> = more.skills.into_iter().filter(is_free).collect();
+        self.skills.extend(skills);
+        self.skills.sort_by(|a, b| a.name.cmp(&b.name));
+        let is_free = |template: &Template| !self.templates.iter().any(|known| known.name == template.name);
+        let templates: Vec<Template> = more.templates.into_iter().filter(is_free).collect();
+        self.templates.extend(templates);
+        self.templates.sort_by(|a, b| a.name.cmp(&b.name));
+        self
+    }
+
     /// Reads the folders; files of a project are opened by its guard. Of several skills (or templates) with the same name the first is used,
     /// and the others are reported. A template cannot have one of the `reserved` names: those of
     /// the built-in commands, without the slash.
@@ -246,7 +259,7 @@ impl Expansions {
 }
 
 impl ExpandedText {
-    fn unchanged(text: &str) -> Self {
+    pub(crate) fn unchanged(text: &str) -> Self {
         ExpandedText { text: text.to_owned(), used: None, notes: Vec::new() }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::agent::{Agent, InputOutcome};
 use crate::error::AgentError;
 use crate::events::{Input, InputReply, Note, NoteKind};
+use crate::expand::ExpandedText;
 use crate::queue::PreparedInput;
 
 impl Agent {
@@ -35,7 +36,10 @@ impl Agent {
         if handled {
             return Ok(Err(InputOutcome::Handled));
         }
-        let expanded = self.inner.setup.expansions.expand(&input.text);
+        let expanded = match input.source.is_typed() {
+            true => self.expansions().expand(&input.text),
+            false => ExpandedText::unchanged(&input.text),
+        };
         for text in expanded.notes {
             self.events().emit(self, Note { text, kind: NoteKind::Expansion }).await;
         }
@@ -47,6 +51,6 @@ impl Agent {
         if text.trim().is_empty() && input.images.is_empty() {
             return Err(AgentError::Empty);
         }
-        Ok(Ok(PreparedInput { text, typed, images: input.images, id: input.id }))
+        Ok(Ok(PreparedInput { text, typed, images: input.images, id: input.id, custom: None }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use hardpan_context::{
     AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, assemble, without_images,
     without_newer_fields, without_tools,
@@ -27,6 +28,8 @@ pub struct LastRequest {
     pub(crate) client: Arc<Client>,
     /// The provider's id of the answer before, if the request named it.
     pub(crate) previous_answer: Option<Arc<str>>,
+    /// The body that a handler put in place of the prompt's own.
+    pub(crate) payload: Option<Bytes>,
 }
 
 impl LastRequest {

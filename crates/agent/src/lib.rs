@@ -54,6 +54,7 @@ mod edit_blocks; // the edit blocks of an answer: found, carried out, told
 mod error; // AgentError: why the agent did not do what it was asked to do
 pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
+mod extension_changes; // what extensions change in requests, and whom a loss is due to
 mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: input event, expansion
 mod last_request; // LastRequest: the last request as it was sent
@@ -63,10 +64,12 @@ mod message_tool; // the tool with which the model does that
 mod model_selection; // ModelSelection: model, layout and thinking of the next request
 mod navigate; // continuing from an earlier entry of the session
 mod pages; // the pages that prompts name, as items
+mod payload; // the body of a request, and what handlers put in its place
 mod preview; // RequestPreview: the next request as it would be sent
 mod queue; // the queues: inputs typed while a run is in progress
 mod recall; // stored messages, for faces and for the tool recall
 mod request; // building a request: snapshot, assembly, validation
+mod resources; // skills and templates that handlers name
 mod run; // one run: from a prompt until nothing more happens by itself
 mod run_status; // RunStatus: what the agent is doing; one thing at a time
 mod secret_guard; // SecretGuard: secrets in requests, found and decided about
@@ -84,8 +87,8 @@ mod turn; // one turn: a request, its answer, what comes next
 pub use agent::{Agent, InputOutcome, WeakAgent};
 pub use cache_warmth::CacheWarmth;
 pub use child_conversation::ChildStart;
-pub use command::Command;
-pub use compact::{CompactReason, CompactionResult};
+pub use command::{ArgumentChoice, Command};
+pub use compact::{CompactReason, CompactionForecast, CompactionPrice, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
 pub use edit_blocks::EditBlockResult;
 pub use error::{
@@ -101,13 +104,13 @@ pub use message_states::MessageRange;
 pub use navigate::BranchExit;
 pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
-pub use run_status::{Activity, RunStatus, WorkClaim};
+pub use run_status::{Activity, RunPause, RunStatus, WorkClaim};
 pub use secret_guard::{SecretMode, SecretSettings};
 pub use sent_request::SentRequest;
 pub use session_control::SessionSwitchKind;
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,
-    ContextSource, DenyAll, ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,
+    ContextSource, DenyAll, FetchedPage, ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, UsageReport, usage_dollars};

@@ -15,6 +15,10 @@ use crate::error::{AgentError, EntryError};
 use crate::events::MessageStateChanged;
 use crate::stored_knowledge::rebuild_knowledge;
 
+/// How often the session file is read while others append to it. After that, files shown by messages that
+/// were restored count as not known, which costs tokens and is never wrong.
+const MAX_READS: usize = 16;
+
 /// A stretch of the conversation, by the ids of its first and last message.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageRange<'a> {
@@ -45,10 +49,17 @@ impl Agent {
     /// Has requests show messages as they are again.
     pub async fn restore_messages(&self, range: MessageRange<'_>) -> Result<usize, AgentError> {
         let changed = self.set_states(range, MessageState::Whole, None).await?;
-        let session = self.read_stored_session().await.map_err(EntryError::from)?;
-        let mut conversation = lock(&self.inner.conversation);
-        let path = session.path_to(conversation.leaf().map(|leaf| &**leaf)).map_err(EntryError::from)?;
-        conversation.knowledge = rebuild_knowledge(&path);
+        // What the file told is taken only if nothing was appended since: a panel or a watcher may store
+        // a record at any moment, and then the file is read again.
+        for _ in 0..MAX_READS {
+            let (session, leaf) = self.stored_session().await?;
+            let mut conversation = lock(&self.inner.conversation);
+            if conversation.leaf() == leaf.as_ref() {
+                let path = session.path_to(leaf.as_deref()).map_err(EntryError::from)?;
+                conversation.knowledge = rebuild_knowledge(&path);
+                break;
+            }
+        }
         Ok(changed)
     }
 

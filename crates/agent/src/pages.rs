@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{Item, ItemKind, MessageId, Text, Volatility};
+use hardpan_prompt::figures::{format_dollars, format_number};
+use hardpan_prompt::{Item, ItemKind, MessageId, Text, TokenCounter, Volatility};
 use hardpan_session::Record;
 use hardpan_tools::{CallSubject, WebPage, find_urls, page_address};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use crate::error::AgentError;
 use crate::events::{Note, NoteKind, RunEnd};
 use crate::queue::PreparedInput;
 use crate::run::unless_aborted;
-use crate::setup::{ApprovalDecision, ApprovalRequest};
+use crate::setup::{ApprovalDecision, ApprovalRequest, FetchedPage};
 
 /// How many pages of one message are fetched.
 const MAX_PAGES_PER_MESSAGE: usize = 3;
@@ -147,16 +148,38 @@ impl Agent {
         match reader.read(&address, self.now().as_millisecond()).await {
             Ok(page) => {
                 let bytes = page.text.len();
+                let fetched = self.price_page(url, &page);
+                let accepted = self.inner.setup.approval_handler.accept_page(&fetched).await;
+                if let ApprovalDecision::Deny { reason, .. } = accepted {
+                    let text = format!("{url} is not sent: {reason}");
+                    let kind = NoteKind::PageNotFetched { url: url.to_owned() };
+                    self.events().emit(self, Note { text, kind }).await;
+                    return Ok(());
+                }
                 let number = next_number(&lock(&self.inner.conversation).custom);
                 let stored = StoredPage { number, message: message.clone(), page };
                 self.store_page(url, json!(stored)).await?;
-                let text = format!("{url} joins the context ({bytes} bytes); /close {url} takes it out");
+                let price = fetched.dollars.map(|dollars| format!(", {}", format_dollars(dollars)));
+                let (tokens, price) = (format_number(fetched.tokens as u64), price.unwrap_or_default());
+                let text =
+                    format!("{url} joins the context ({tokens} tokens{price}); /close {url} takes it out");
                 let kind = NoteKind::PageFetched { url: url.to_owned(), bytes };
                 self.events().emit(self, Note { text, kind }).await;
             }
             Err(error) => self.note_page_problem(url, &error.to_string()).await,
         }
         Ok(())
+    }
+
+    /// What a page costs when it is sent for the first time.
+    fn price_page(&self, url: &str, page: &WebPage) -> FetchedPage {
+        let target = self.target();
+        let counter = TokenCounter::new(target.vocabulary());
+        let tokens = target.factor.scale(counter.count(&Text::new(page.text.as_str())));
+        let price = &target.model.price;
+        let is_paid = price.is_known() && !self.inner.setup.client_factory.is_simulated();
+        let dollars = is_paid.then(|| tokens as f64 * price.write().max(price.input) / 1e6);
+        FetchedPage { url: url.to_owned(), tokens, dollars }
     }
 
     async fn note_page_problem(&self, url: &str, why: &str) {

@@ -6,15 +6,14 @@
 use std::sync::Arc;
 
 use hardpan_context::{AssembledPrompt, Breakdown, FoldReason, RenderCache, Snapshot, Target};
-use hardpan_prompt::MessageBody;
 use hardpan_providers::{Client, HttpRequest, KnownRefusals, PreparedRequest};
 
 use crate::agent::{Agent, lock};
 use crate::error::{AgentError, PlanError, PreviewError};
-use crate::events::{CustomMessage, Input};
+use crate::events::Input;
 use crate::last_request::TextFallbacks;
 use crate::queue::PreparedInput;
-use crate::request::{PlannedRequest, RequestContent};
+use crate::request::{HandledContext, PlannedRequest, RequestContent};
 use crate::run::RunState;
 use crate::setup::ObserveReason;
 
@@ -110,17 +109,13 @@ impl Agent {
         run_state.set_observed(self.observe_workspace(ObserveReason::Preview, prompt).await?);
         let mut bodies = Vec::new();
         if let Some(prepared) = prepared {
-            bodies.push(MessageBody::User { content: prepared.parts() });
+            bodies.push(prepared.message().0);
             let attached = lock(&self.inner.next_prompt_messages).clone();
             let added = attached.into_iter().chain(self.ask_before_run(run_state, &prepared).await?);
-            bodies.extend(added.map(|CustomMessage { custom_type, content, display }| MessageBody::Custom {
-                custom_type,
-                content,
-                display,
-            }));
+            bodies.extend(added.map(|message| message.into_parts().0));
         }
         let (messages, fresh) = lock(&self.inner.conversation).messages_with(bodies, self.now());
-        let messages = self.context_messages(messages).await;
-        Ok(RequestContent { messages, fresh, fold })
+        let HandledContext { messages, appended, .. } = self.context_messages(messages).await;
+        Ok(RequestContent { messages, appended, fresh, fold })
     }
 }

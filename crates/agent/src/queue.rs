@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use hardpan_prompt::{Image, MessagePart};
+use hardpan_prompt::{Image, MessageBody, MessagePart};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::events::CustomMessage;
 use crate::run_status::Activity;
 
 /// How many queued inputs are delivered at once.
@@ -37,9 +39,21 @@ pub struct PreparedInput {
     /// The number that its face gave it.
     #[serde(skip)]
     pub id: Option<InputId>,
+    /// The message of an extension that it is, instead of an input. Lists of what is queued leave
+    /// it out.
+    #[serde(skip)]
+    pub custom: Option<CustomMessage>,
 }
 
 impl PreparedInput {
+    /// The message that it becomes, and what is only stored with that.
+    pub(crate) fn message(&self) -> (MessageBody, Option<Value>) {
+        match &self.custom {
+            Some(custom) => custom.clone().into_parts(),
+            None => (MessageBody::User { content: self.parts() }, None),
+        }
+    }
+
     /// The content of the user message: the text, then the images.
     pub fn parts(&self) -> Vec<MessagePart> {
         let text =
@@ -130,20 +144,21 @@ impl InputQueues {
         !self.steering.is_empty()
     }
 
-    /// A copy of both queues.
+    /// A copy of the inputs in both queues.
     pub fn queued_inputs(&self) -> QueuedInputs {
+        let inputs = |prepared: &&PreparedInput| prepared.custom.is_none();
         QueuedInputs {
-            steering: self.steering.iter().cloned().collect(),
-            follow_up: self.follow_up.iter().chain(&self.next).cloned().collect(),
+            steering: self.steering.iter().filter(inputs).cloned().collect(),
+            follow_up: self.follow_up.iter().chain(&self.next).filter(inputs).cloned().collect(),
         }
     }
 
-    /// Empties both queues and returns what was in them.
+    /// Takes the inputs out of both queues. Messages of extensions stay: nobody could type them again.
     pub fn clear(&mut self) -> QueuedInputs {
         let waiting = self.queued_inputs();
-        self.steering.clear();
-        self.follow_up.clear();
-        self.next.clear();
+        for queue in [&mut self.steering, &mut self.follow_up, &mut self.next] {
+            queue.retain(|prepared| prepared.custom.is_some());
+        }
         waiting
     }
 

@@ -7,10 +7,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use hardpan_context::{AssembledPrompt, FoldReason, RenderCache, Snapshot, assemble};
+use hardpan_context::{AssembledPrompt, EphemeralText, FoldReason, RenderCache, Snapshot, assemble};
 use hardpan_economy::PauseCounts;
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, ItemKind, MessageId, Prompt};
+use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, Prompt, Text};
 use hardpan_providers::{ClientRequest, PromptFallbacks};
 use jiff::Timestamp;
 
@@ -18,6 +18,7 @@ use crate::agent::{Agent, lock};
 use crate::conversation::Conversation;
 use crate::error::{BuildError, PlanError};
 use crate::events::ContextEvent;
+use crate::extension_changes::{Change, ExtensionChange};
 use crate::model_selection::ModelSelection;
 use crate::pages::page_items;
 use crate::run::RunState;
@@ -26,10 +27,22 @@ use crate::setup::ObserveError;
 /// What the next request of the conversation says.
 pub(crate) struct RequestContent {
     pub messages: Vec<AgentMessage>,
+    /// What handlers put after the conversation, for this request alone.
+    pub appended: Vec<EphemeralText>,
     /// The first message that no request has carried yet.
     pub fresh: Option<MessageId>,
     /// Whether the user asked for a fold.
     pub fold: Option<FoldReason>,
+}
+
+/// What the handlers of the `context` event made of a conversation.
+#[derive(Default)]
+pub(crate) struct HandledContext {
+    pub messages: Vec<AgentMessage>,
+    /// What they put after it.
+    pub appended: Vec<EphemeralText>,
+    /// Who changed what.
+    pub changes: Vec<ExtensionChange>,
 }
 
 /// A request that could be sent now.
@@ -65,27 +78,36 @@ impl Agent {
         &self,
         run_state: &mut RunState,
         selection: &ModelSelection,
-        RequestContent { messages, fresh, fold }: RequestContent,
+        RequestContent { messages, appended, fresh, fold }: RequestContent,
     ) -> Result<PlannedRequest, PlanError> {
         let mut snapshot = self.build_snapshot(run_state, selection, fresh, messages)?;
         snapshot.fold = fold.or(snapshot.fold);
+        snapshot.ephemeral.splice(..0, appended);
         self.prepare_layout_state(run_state, selection, &mut snapshot).await;
         let assembled = self.assemble_request(run_state, selection, &mut snapshot)?;
         Ok(PlannedRequest { snapshot, assembled, previous_answer: self.previous_answer(selection) })
     }
 
-    /// A conversation as the handlers of the `context` event leave it.
-    pub(crate) async fn context_messages(&self, messages: Vec<AgentMessage>) -> Vec<AgentMessage> {
+    /// A conversation as the handlers of the `context` event leave it, and who changed it.
+    pub(crate) async fn context_messages(&self, messages: Vec<AgentMessage>) -> HandledContext {
         if !self.events().has_handlers::<ContextEvent>() {
-            return messages;
+            return HandledContext { messages, ..HandledContext::default() };
         }
-        let take = |event: &mut ContextEvent, reply: Option<Vec<AgentMessage>>| {
-            event.messages = reply.unwrap_or_else(|| std::mem::take(&mut event.messages));
+        let mut changes = Vec::new();
+        let last = messages.last().map(|message| message.id.clone());
+        let take = |event: &mut ContextEvent, reply: Option<Vec<AgentMessage>>, owner: &Arc<str>| {
+            if let Some(returned) = reply {
+                let change = Change::of_messages(&event.messages, &returned);
+                changes.extend(change.map(|change| ExtensionChange { extension: owner.clone(), change }));
+                event.messages = returned;
+            }
             ControlFlow::Continue(())
         };
-        let (event, faults) = self.events().ask_handlers(self, ContextEvent { messages }, take).await;
+        let (event, faults) = self.events().ask_owners(self, ContextEvent { messages }, take).await;
         self.events().report_faults(&faults);
-        event.messages
+        let mut messages = event.messages;
+        let appended = split_appended(&mut messages, last.as_ref(), &changes);
+        HandledContext { messages, appended, changes }
     }
 
     /// Collects everything the next request depends on.
@@ -98,6 +120,7 @@ impl Agent {
     ) -> Result<Snapshot, ObserveError> {
         let mut snapshot = run_state.observed_snapshot()?.clone();
         snapshot.now = self.now();
+        snapshot.system.skills.extend(self.discovered_skills());
         self.inner.setup.context_source.add_panels(&mut snapshot);
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
@@ -128,6 +151,7 @@ impl Agent {
         snapshot.detach = conversation.freeze.unwrap_or(snapshot.detach);
         snapshot.answer_prefixes = conversation.answer_prefixes.clone();
         snapshot.stale_reasoning = conversation.stale_reasoning.clone();
+        snapshot.ephemeral = lock(&self.inner.ephemeral).clone();
         snapshot.redactions = lock(&self.inner.secrets).redactions();
         Ok(snapshot)
     }
@@ -174,4 +198,38 @@ impl Agent {
         validate(&assembled.prompt, &rules)?;
         Ok(assembled)
     }
+}
+
+/// Takes what handlers put after the last message of the conversation out of the messages. It is gone with
+/// the next request, so it must not stand where the cache ends: it becomes text for one request.
+fn split_appended(
+    messages: &mut Vec<AgentMessage>,
+    last: Option<&MessageId>,
+    changes: &[ExtensionChange],
+) -> Vec<EphemeralText> {
+    let end = messages.iter().rposition(|message| Some(&message.id) == last);
+    let appended = end.and_then(|end| messages.get(end + 1..)).unwrap_or_default();
+    let text = |message: &AgentMessage| {
+        let change = changes.iter().rev().find(|change| change.touches(&message.id))?;
+        Some(EphemeralText { extension: change.extension.clone(), text: plain_text(message)? })
+    };
+    // Anything but text of the user's side stays where it was put.
+    let texts: Vec<EphemeralText> = appended.iter().map(text).collect::<Option<_>>().unwrap_or_default();
+    messages.truncate(messages.len() - texts.len());
+    texts
+}
+
+/// The text of a message that the model reads as the user's, if it is nothing but text.
+fn plain_text(message: &AgentMessage) -> Option<Text> {
+    let (MessageBody::User { content } | MessageBody::Custom { content, .. }) = &*message.body else {
+        return None;
+    };
+    let texts: Option<Vec<&str>> = content
+        .iter()
+        .map(|part| match part {
+            MessagePart::Text { text } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    Some(texts?.join("\n")).filter(|text| !text.trim().is_empty()).map(Text::new)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hardpan_context::{LayoutInput, RenderCache, Snapshot};
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, Text, Vocabulary};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -18,6 +19,7 @@ use crate::events::{
     AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, NoteKind,
     QueueUpdate, RunEnd, TurnEnd, TurnStart,
 };
+use crate::extension_changes::{Change, ExtensionChange};
 use crate::failure_guard::FailureGuard;
 use crate::queue::{Delivery, InputId, PreparedInput};
 use crate::run_status::Activity;
@@ -35,6 +37,8 @@ pub struct RunState {
     base_snapshot: Option<Snapshot>,
     /// The system prompt of this run, if a `before_agent_start` handler replaced it.
     pub system_prompt_override: Option<Text>,
+    /// Who changed it, and how.
+    pub system_changes: Vec<ExtensionChange>,
     pub guard: FailureGuard,
 }
 
@@ -46,6 +50,7 @@ impl RunState {
             vocabulary,
             base_snapshot: None,
             system_prompt_override: None,
+            system_changes: Vec::new(),
             guard: FailureGuard::default(),
         }
     }
@@ -97,7 +102,8 @@ impl Agent {
     ) -> Result<RunEnd, AgentError> {
         loop {
             let span = tracing::info_span!("run", session = %lock(&self.inner.conversation).session);
-            let ran = self.run_once(run_state, prepared, token).instrument(span).await;
+            // On the heap: a run holds much, and its caller little.
+            let ran = Box::pin(self.run_once(run_state, prepared, token)).instrument(span).await;
             let mut queues = lock(&self.inner.queues);
             if matches!(ran, Ok(RunEnd::Aborted)) {
                 queues.after_abort();
@@ -148,8 +154,7 @@ impl Agent {
     ) -> Result<RunEnd, AgentError> {
         tracing::trace!(prompt = %prepared.text, "run started");
         // The prompt is stored before anything else, so that it survives whatever comes next.
-        let prompt = MessageBody::User { content: prepared.parts() };
-        let mut fresh = Some(self.add_message(prompt, prepared.id).await?);
+        let mut fresh = Some(self.add_input(&prepared).await?);
         self.record_thinking();
         drop(self.store_tool_switches());
         if let Some(saved) = self.store_first_choice() {
@@ -165,10 +170,9 @@ impl Agent {
             Err(stop) => return Ok(stop),
         };
         let next_prompt_messages = std::mem::take(&mut *lock(&self.inner.next_prompt_messages));
-        for CustomMessage { custom_type, content, display } in
-            next_prompt_messages.into_iter().chain(extension)
-        {
-            self.add_message(MessageBody::Custom { custom_type, content, display }, None).await?;
+        for message in next_prompt_messages.into_iter().chain(extension) {
+            let (body, details) = message.into_parts();
+            self.add_message(body, details, None).await?;
         }
         self.events().emit(self, AgentStart {}).await;
         // A failed compaction is not retried every turn: each attempt costs money.
@@ -189,18 +193,18 @@ impl Agent {
             if may_compact && self.is_nearly_full(run_state) {
                 may_compact = self.compact_to_make_room(run_state, CompactReason::NearlyFull, token).await;
             }
-            let mut outcome = self.request_answer(run_state, fresh.clone(), token).await?;
+            let mut outcome = Box::pin(self.request_answer(run_state, fresh.clone(), token)).await?;
             if let Err(RunEnd::TooLong { .. }) = outcome
                 && self.compact_to_make_room(run_state, CompactReason::TooLong, token).await
             {
-                outcome = self.request_answer(run_state, fresh.clone(), token).await?;
+                outcome = Box::pin(self.request_answer(run_state, fresh.clone(), token)).await?;
             }
             let TurnOutcome { message, calls, blocks, stop } = match outcome {
                 Ok(outcome) => outcome,
                 Err(stop) => return Ok(stop),
             };
             let edited = self.apply_edit_blocks(&message.id, blocks, token).await?;
-            let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
+            let (tool_results, looping) = Box::pin(self.run_tool_calls(run_state, &calls, token)).await?;
             let mut block_results = None;
             let mut blocks_failed = false;
             if let Some(edited) = &edited {
@@ -275,7 +279,9 @@ impl Agent {
         let new = at.map_or(&[][..], |at| &conversation.messages[at + 1..]);
         let added: usize = new
             .iter()
-            .map(|message| last_request.target.factor.scale(estimate_tokens(message, run_state)))
+            .map(|message| {
+                last_request.target.factor.scale(estimate_tokens(message, &run_state.render_cache.counter))
+            })
             .sum();
         (input + added as u64) as f64 > share * f64::from(last_request.target.max_input_tokens())
     }
@@ -288,7 +294,7 @@ impl Agent {
         why: CompactReason,
         token: &CancellationToken,
     ) -> bool {
-        let compacting = self.compact_now(run_state, None, why, token);
+        let compacting = Box::pin(self.compact_now(run_state, None, why, token));
         match compacting.instrument(tracing::info_span!("compaction")).await {
             Ok(compacted) => {
                 let messages = compacted.messages;
@@ -319,8 +325,7 @@ impl Agent {
     ) -> Result<Option<MessageId>, AgentError> {
         let mut first = None;
         for prepared in &due {
-            let body = MessageBody::User { content: prepared.parts() };
-            let id = self.add_message(body, prepared.id).await?;
+            let id = self.add_input(prepared).await?;
             // An abort is noticed before the next request.
             let _ = self.fetch_pages(prepared, &id, token).await?;
             first = first.or(Some(id));
@@ -332,14 +337,22 @@ impl Agent {
         Ok(first)
     }
 
+    /// Adds what an input became.
+    async fn add_input(&self, prepared: &PreparedInput) -> Result<MessageId, AgentError> {
+        let (body, details) = prepared.message();
+        self.add_message(body, details, prepared.id).await
+    }
+
     /// Adds a message to the conversation; it is acknowledged (`message_end`) once it is stored.
     /// `input` is the id of the input that the message was.
     pub(crate) async fn add_message(
         &self,
         body: MessageBody,
+        details: Option<Value>,
         input: Option<InputId>,
     ) -> Result<MessageId, AgentError> {
-        let message = lock(&self.inner.conversation).new_message(body, self.now());
+        let mut message = lock(&self.inner.conversation).new_message(body, self.now());
+        message.note(|facts| facts.details = details);
         let id = message.id.clone();
         self.events().emit(self, MessageStart { message: message.clone(), input }).await;
         let saved = lock(&self.inner.conversation).add_message(message.clone(), ResultData::default());
@@ -379,6 +392,7 @@ impl Agent {
         prepared: &PreparedInput,
     ) -> Result<Vec<CustomMessage>, ObserveError> {
         run_state.system_prompt_override = None;
+        run_state.system_changes.clear();
         if !self.events().has_handlers::<BeforeAgentStart>() {
             return Ok(Vec::new());
         }
@@ -389,14 +403,19 @@ impl Agent {
             system_prompt: base.clone(),
         };
         let mut messages = Vec::new();
-        let asking = self.events().ask_handlers(self, event, |event, reply| {
+        let mut changes = Vec::new();
+        let asking = self.events().ask_owners(self, event, |event, reply, owner| {
             messages.extend(reply.message);
-            event.system_prompt =
-                reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
+            if let Some(changed) = reply.system_prompt.filter(|changed| *changed != event.system_prompt) {
+                let change = Change::of_system(&event.system_prompt, &changed);
+                changes.push(ExtensionChange { extension: owner.clone(), change });
+                event.system_prompt = changed;
+            }
             ControlFlow::Continue(())
         });
         let (event, faults) = asking.await;
         self.events().report_faults(&faults);
+        run_state.system_changes = changes;
         run_state.system_prompt_override =
             (event.system_prompt != base).then(|| Text::new(event.system_prompt));
         Ok(messages)
@@ -457,6 +476,28 @@ impl Agent {
             run_state.base_snapshot = Some(self.observe_workspace(ObserveReason::RunStarted, "").await?);
         }
         Ok(())
+    }
+
+    /// The system prompt of the last request, as handlers left it; before the first one, what it would
+    /// begin with. Asks no handlers.
+    pub async fn current_system_prompt(&self) -> Result<String, ObserveError> {
+        let last_request = lock(&self.inner.last_request).clone();
+        if let Some(whole) = last_request.as_ref().and_then(|last| last.snapshot.system.whole.clone()) {
+            return Ok(whole.to_string());
+        }
+        let mut run_state = RunState::new(self.target().vocabulary());
+        let observed = match last_request {
+            Some(last) => last.snapshot.clone(),
+            None => self.observe_workspace(ObserveReason::Preview, "").await?,
+        };
+        run_state.set_observed(observed);
+        self.system_prompt(&run_state)
+    }
+
+    /// Waits until everything that was added to the conversation is in its file.
+    pub async fn flush_session(&self) -> Result<(), AgentError> {
+        let flushed = lock(&self.inner.conversation).flush();
+        Ok(flushed.await?)
     }
 
     /// The system prompt before handlers change it.

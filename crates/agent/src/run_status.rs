@@ -32,6 +32,8 @@ pub enum Activity {
     ChangingBranch,
     /// Another conversation takes this one's place.
     SwitchingSession,
+    /// Extensions are loaded anew: nothing runs while their guards are away.
+    ReloadingExtensions,
     /// The provider's cache is kept warm.
     PingingCache,
     /// The conversation is stored for the last time.
@@ -79,6 +81,11 @@ struct Permit(Arc<RunGate>);
 pub(crate) struct RunGuard {
     state: OwnedMutexGuard<RunState>,
     _permit: Permit,
+}
+
+/// As long as it lives, no run begins.
+pub struct RunPause {
+    _alone: RunGuard,
 }
 
 /// Marks the agent as busy with work that was accepted and has not begun.
@@ -195,6 +202,11 @@ impl Drop for ShellCommandMark {
 }
 
 impl Agent {
+    /// Waits until the agent is idle, and lets no run begin until the pause is dropped.
+    pub async fn pause_runs(&self) -> RunPause {
+        RunPause { _alone: self.begin(Activity::ReloadingExtensions).await }
+    }
+
     /// What the agent is doing.
     pub fn status(&self) -> RunStatus {
         self.inner.gate.status()

@@ -37,7 +37,7 @@ impl Agent {
     fn sent_request(&self, request: &LastRequest) -> Result<SentRequest, ProviderError> {
         let LastRequest { assembled, snapshot, target, render_cache, .. } = request;
         let forms = self.text_fallbacks(&request.selection, snapshot, render_cache);
-        let PreparedRequest { http, .. } = request.client.prepare(&ClientRequest {
+        let PreparedRequest { mut http, .. } = request.client.prepare(&ClientRequest {
             prompt: &assembled.prompt,
             profile: &target.profile,
             provider: &target.provider,
@@ -45,6 +45,9 @@ impl Agent {
             previous_answer: request.previous_answer.as_deref(),
             now_ms: self.now().as_millisecond(),
         })?;
+        if let Some(payload) = &request.payload {
+            http.body = payload.clone();
+        }
         let (prompt, measured) = request.sent_prompt();
         let assembled =
             AssembledPrompt { prompt: prompt.clone(), measured: measured.clone(), ..assembled.clone() };

@@ -10,6 +10,8 @@
 
 mod stored_monitor; // what is kept of a watch, as what is new in it
 
+use std::collections::BTreeSet;
+
 use hardpan_context::{Target, prefix_hash};
 use hardpan_economy::cache::{CacheSettings, Moment};
 use hardpan_economy::forecast::{CostForecast, PlannedAction, forecast_cost};
@@ -24,6 +26,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use crate::extension_changes::{ExtensionChange, culprit};
 use stored_monitor::StoredMonitor;
 
 /// Type of the record that holds the costs of a run by key.
@@ -73,6 +76,8 @@ pub struct RequestBill<'a> {
     pub message: Option<&'a MessageId>,
     /// The usage that the provider reported, if it did. Without it our own count is billed.
     pub usage: Option<&'a ReportedUsage>,
+    /// How often the provider's own tool searched the web.
+    pub searches: u64,
     /// The provider's id of the answer; empty if it gave none.
     pub answer_id: &'a str,
     /// The provider's own comparison with the request before.
@@ -108,6 +113,9 @@ pub(crate) struct SessionLedger {
     pub last: Option<(Charge, Verdict)>,
     monitor: CacheMonitor,
     start: Continuity,
+    /// What extensions changed in the request that is billed next, and in the turn before.
+    changes: Vec<ExtensionChange>,
+    changes_before: Vec<ExtensionChange>,
     /// What was paid since costs by key were last stored.
     unsaved: Ledger,
     stored: StoredMonitor,
@@ -155,7 +163,10 @@ impl SessionLedger {
             purpose,
             continuity: self.start,
         };
-        let charge = self.ledger.charge(&answered);
+        let search_price = bill.target.profile.web_search_price.unwrap_or(0.0) / 1000.0;
+        let searches = search_price * bill.searches as f64;
+        let charge = Charge::from_request(&answered).with_fee(Account::web_search(), searches);
+        self.ledger.add(&charge);
         // Costs by key are those that were paid.
         if !bill.is_simulated {
             self.unsaved.add(&charge);
@@ -167,6 +178,7 @@ impl SessionLedger {
                 self.monitor.examine(&CompletedRequest { purpose: RequestPurpose::Commit, ..answered })
             }
         };
+        let verdict = self.name_extension(verdict, purpose);
         self.ledger.record_loss(&verdict);
         let mut extra = Map::new();
         extra.extend(
@@ -175,12 +187,40 @@ impl SessionLedger {
         let loss = Some(verdict.clone()).filter(Verdict::is_loss);
         let stored_verdict = loss.as_ref().and_then(|verdict| serde_json::to_value(verdict).ok());
         extra.extend(stored_verdict.map(|verdict| ("verdict".to_owned(), verdict)));
+        let changed_by: BTreeSet<&str> = self
+            .changes_before
+            .iter()
+            .filter(|_| purpose == RequestPurpose::Turn)
+            .map(|change| &*change.extension)
+            .collect();
+        if !changed_by.is_empty() {
+            extra.insert("changed_by".to_owned(), json!(changed_by));
+        }
         let record = request_record(bill, &charge, extra);
         if purpose == RequestPurpose::Turn {
             self.start = Continuity::Continued;
             self.last = Some((charge, verdict));
         }
         (record, loss)
+    }
+
+    /// Takes down what extensions changed in the request that is billed next.
+    pub fn note_changes(&mut self, changes: Vec<ExtensionChange>) {
+        self.changes = changes;
+    }
+
+    /// The verdict, with the extension that the loss is due to.
+    fn name_extension(&mut self, verdict: Verdict, purpose: RequestPurpose) -> Verdict {
+        if purpose != RequestPurpose::Turn {
+            return verdict;
+        }
+        let now = std::mem::take(&mut self.changes);
+        let before = std::mem::replace(&mut self.changes_before, now);
+        let found = Some(&verdict).filter(|verdict| verdict.is_loss());
+        match found.and_then(|verdict| culprit(verdict, &before, &self.changes_before)) {
+            Some(extension) => verdict.caused_by_extension(extension),
+            None => verdict,
+        }
     }
 
     /// Bills a request of a sub-agent, whose own session says what it was for. Returns the record to

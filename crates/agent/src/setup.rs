@@ -238,10 +238,27 @@ pub trait ApprovalHandler: Send + Sync {
         self.approve(question)
     }
 
+    /// Decides whether a page that was fetched becomes a part of the requests, now that its size is
+    /// known.
+    fn accept_page<'a>(&'a self, _page: &'a FetchedPage) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(std::future::ready(ApprovalDecision::Allow))
+    }
+
     /// Asks the user for a line of text; `None` if nobody is there to answer.
     fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
+}
+
+/// A page that was fetched and not sent yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FetchedPage {
+    /// Its address, as the prompt names it.
+    pub url: String,
+    /// Tokens of its text.
+    pub tokens: usize,
+    /// What sending it for the first time costs; none if nothing is paid, or the price is not known.
+    pub dollars: Option<f64>,
 }
 
 /// A tool call that needs permission because it changes something.

@@ -2,6 +2,7 @@
 //! user.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use hardpan_context::knowledge::FileKnowledge;
 use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, Text};
@@ -118,7 +119,8 @@ impl Agent {
                 Some(partial) = updates.recv() => {
                     partial.clone_into(&mut printed);
                     let (call_id, tool_name) = ("user_bash".into(), "user_bash".into());
-                    self.events().publish(&ToolExecutionUpdate { call_id, tool_name, partial });
+                    let args = Arc::new(json!({ "command": command }));
+                    self.events().publish(&ToolExecutionUpdate { call_id, tool_name, partial, args });
                     self.wait_for_faces(&token).await;
                 }
                 () = token.cancelled() => return Ok(UserBashReply { output: printed, exit_code: None }),

@@ -5,21 +5,17 @@ use std::collections::BTreeSet;
 
 use hardpan_context::knowledge::{FileKnowledge, FileObservation, LineRanges, ObservationKind};
 use hardpan_prompt::{Hash, MessageBody, MessageId, MessageState};
-use hardpan_session::{Entry, Record};
+use hardpan_session::{DETAILS_FIELD, Entry, Record};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::edit_blocks::{BLOCKS_ENTRY, StoredBlocks};
 
-/// The fields of a tool result's entry.
-const DETAILS: &str = "details";
+/// The field of a tool result's entry.
 const FILE_OBSERVATIONS: &str = "file_observations";
 
 /// What a session stores beside a tool result and never sends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultData {
-    /// Data for people and programs.
-    pub details: Option<Value>,
     /// What call and result tell the model about files.
     pub file_observations: Vec<FileObservation>,
 }
@@ -27,11 +23,10 @@ pub struct ResultData {
 impl ResultData {
     /// Puts the data into the entry of its result.
     pub(crate) fn store_in(self, entry: &mut Entry) {
-        let ResultData { details, file_observations } = self;
+        let ResultData { file_observations } = self;
         let observations = (!file_observations.is_empty())
             .then(|| serde_json::to_value(file_observations).unwrap_or_default());
-        let fields = [(DETAILS, details), (FILE_OBSERVATIONS, observations)];
-        entry.extra.extend(fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        entry.extra.extend(observations.map(|observations| (FILE_OBSERVATIONS.to_owned(), observations)));
     }
 }
 
@@ -56,7 +51,7 @@ fn observations_from_details(entry: &Entry) -> Option<FileObservation> {
     let MessageBody::ToolResult { tool_name: Some(tool), is_error: false, .. } = &*message.body else {
         return None;
     };
-    let details = entry.extra.get(DETAILS)?;
+    let details = entry.extra.get(DETAILS_FIELD)?;
     let path = details["path"].as_str()?.into();
     let kind = match &**tool {
         "read" => ObservationKind::Shown,

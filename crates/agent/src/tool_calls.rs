@@ -18,8 +18,8 @@ use tracing::Instrument;
 use crate::agent::{Agent, lock};
 use crate::error::AgentError;
 use crate::events::{
-    MessageStart, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
-    ToolResultEvent,
+    HandlerClock, MessageStart, ToolAnnounced, ToolCallEvent, ToolCallReply, ToolExecutionEnd,
+    ToolExecutionStart, ToolExecutionUpdate, ToolResultEvent, ToolSettled,
 };
 use crate::failure_guard::{GuardAdvice, MAX_FAILURES};
 use crate::run::{RunState, unless_aborted};
@@ -52,6 +52,13 @@ impl ChangedCall {
         outcome.outcome.content.push(MessagePart::text(self.note.as_str()));
         outcome
     }
+}
+
+/// Why a handler keeps a call from running.
+struct CallVeto {
+    reason: String,
+    /// Whether the handler failed.
+    is_fault: bool,
 }
 
 /// Why a tool did not run or not to its end, and what the model reads about it.
@@ -126,6 +133,7 @@ impl Agent {
                     }
                 }
                 let outcome = self.revise_result(call, outcome).await;
+                self.announce_settled(call, &outcome).await;
                 let result = self.store_result(call, outcome).await?;
                 results.push(result);
             }
@@ -174,6 +182,7 @@ impl Agent {
     ) -> Vec<(CallOutcome, bool)> {
         let mut decisions = Vec::with_capacity(group.len());
         for call in group {
+            self.announce_call(call).await;
             let advice = run_state.guard.advice(&call.call.name, &call.raw);
             if advice != GuardAdvice::Run {
                 let count = MAX_FAILURES.to_string();
@@ -251,26 +260,14 @@ impl Agent {
             tool_name: call.call.name.clone(),
             input: call.call.arguments.value(),
         };
-        let mut blocked: Option<String> = None;
-        let (event, faults) = self
-            .events()
-            .ask_handlers(self, event, |_, reply| match reply {
-                ToolCallReply::Allow => ControlFlow::Continue(()),
-                ToolCallReply::Block { reason } => {
-                    blocked = Some(reason);
-                    ControlFlow::Break(())
-                }
-            })
-            .await;
-        self.events().report_faults(&faults);
-        // A handler that failed might have wanted to block the call, so its failure blocks it.
-        let fault = faults.first().map(|fault| format!("{} failed: {}", fault.owner, fault.message));
-        let fault = fault.map(|message| {
-            let text = fill_template(&phrases.blocked, &[("reason", &message)]);
-            (message, text)
-        });
-        // A handler's reason is the result itself.
-        if let Some((message, text)) = blocked.map(|reason| (reason.clone(), reason)).or(fault) {
+        let (event, veto) = self.ask_call_handlers(event).await;
+        if let Some(CallVeto { reason: message, is_fault }) = veto {
+            // A handler's reason is the result itself.
+            let text = if is_fault {
+                fill_template(&phrases.blocked, &[("reason", &message)])
+            } else {
+                message.clone()
+            };
             return CallDecision::DoNotRun(NotRun::new(NotRunReason::Blocked { message }, text));
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;
@@ -291,6 +288,46 @@ impl Agent {
         CallDecision::Run(tool)
     }
 
+    /// Asks the handlers about a call. One that failed might have wanted to block the call, so its
+    /// failure blocks it.
+    async fn ask_call_handlers(&self, event: ToolCallEvent) -> (ToolCallEvent, Option<CallVeto>) {
+        let mut veto = None;
+        let (event, faults) = self
+            .events()
+            .ask_handlers(self, event, |_, reply| match reply {
+                ToolCallReply::Allow => ControlFlow::Continue(()),
+                ToolCallReply::Block { reason } => {
+                    veto = Some(CallVeto { reason, is_fault: false });
+                    ControlFlow::Break(())
+                }
+            })
+            .await;
+        self.events().report_faults(&faults);
+        let fault = faults.first().map(|fault| CallVeto {
+            reason: format!("{} failed: {}", fault.owner, fault.message),
+            is_fault: true,
+        });
+        (event, veto.or(fault))
+    }
+
+    /// Asks this agent's handlers about the calls of another one, which works for it: what guards this
+    /// agent guards its sub-agents.
+    pub fn guard_calls_of(&self, child: &Agent) {
+        let guard = self.downgrade();
+        child.events().subscribe::<ToolCallEvent, _>("parent", move |event, _| {
+            let guard = guard.clone();
+            async move {
+                let Some(parent) = guard.upgrade() else {
+                    return Ok(ToolCallReply::Block { reason: "the conversation has ended".into() });
+                };
+                // The handlers have limits of their own.
+                let _pause = HandlerClock::current().map(|clock| clock.pause());
+                let (_, veto) = parent.ask_call_handlers(event).await;
+                Ok(veto.map_or(ToolCallReply::Allow, |veto| ToolCallReply::Block { reason: veto.reason }))
+            }
+        });
+    }
+
     /// Runs a tool that need not be among the declared ones, with the decisions and events of any
     /// other call. Nothing is stored.
     pub(crate) async fn run_given_tool(
@@ -303,11 +340,16 @@ impl Agent {
         if let Err(why @ ToolUnavailable::SwitchedOff) = self.tools().find(name) {
             return self.unavailable_tool(name, why).into();
         }
+        self.announce_call(call).await;
         let deciding = self.decide_about_tool(tool.clone(), call);
         let (tool, changed) = match unless_aborted(token, deciding).await {
             Ok(CallDecision::Run(tool)) => (tool, None),
             Ok(CallDecision::RunChanged(tool, changed)) => (tool, Some(changed)),
-            Ok(CallDecision::DoNotRun(not_run)) => return not_run.into(),
+            Ok(CallDecision::DoNotRun(not_run)) => {
+                let outcome = not_run.into();
+                self.announce_settled(call, &outcome).await;
+                return outcome;
+            }
             Err(_) => return self.aborted_call(NotRunReason::Aborted).into(),
         };
         let call = changed.as_ref().map_or(call, |changed| &changed.call);
@@ -318,7 +360,33 @@ impl Agent {
             None => outcome,
         };
         self.announce_end(call, &outcome, tool.result_display()).await;
-        self.revise_result(call, outcome).await
+        let outcome = self.revise_result(call, outcome).await;
+        self.announce_settled(call, &outcome).await;
+        outcome
+    }
+
+    /// Tells the handlers that expect a call's beginning before the questions about it.
+    async fn announce_call(&self, call: &AnswerCall) {
+        if self.events().has_handlers::<ToolAnnounced>() {
+            let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
+            self.events()
+                .tell_handlers(self, ToolAnnounced { call_id, tool_name, args: call.call.arguments.value() })
+                .await;
+        }
+    }
+
+    /// Tells the handlers that expect a call's end after everything was asked about it.
+    async fn announce_settled(&self, call: &AnswerCall, CallOutcome { outcome, .. }: &CallOutcome) {
+        if self.events().has_handlers::<ToolSettled>() {
+            let event = ToolSettled {
+                call_id: call.call.id.clone(),
+                tool_name: call.call.name.clone(),
+                content: outcome.content.clone(),
+                details: outcome.details.clone(),
+                is_error: outcome.is_error,
+            };
+            self.events().tell_handlers(self, event).await;
+        }
     }
 
     async fn announce_start(&self, call: &AnswerCall) {
@@ -380,6 +448,7 @@ impl Agent {
             progress: &progress,
         };
         // Called within the future, so that a panic in the tool's first line is caught too.
+        let args = Arc::new(call.call.arguments.value());
         let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
         tokio::pin!(running);
         tracing::trace!(arguments = %call.raw, "tool call started");
@@ -393,7 +462,8 @@ impl Agent {
                 }
                 Some(partial) = updates.recv() => {
                     let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
-                    self.events().emit(self, ToolExecutionUpdate { call_id, tool_name, partial }).await;
+                    let args = args.clone();
+                    self.events().emit(self, ToolExecutionUpdate { call_id, tool_name, partial, args }).await;
                     self.wait_for_faces(token).await;
                 }
             }
@@ -448,10 +518,10 @@ impl Agent {
             is_error,
             not_run,
         };
-        let message = lock(&self.inner.conversation).new_message(body, self.now());
+        let mut message = lock(&self.inner.conversation).new_message(body, self.now());
+        message.note(|facts| facts.details = details.filter(|details| *details != Value::Null));
         self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
-        let details = details.filter(|details| *details != Value::Null);
-        self.store_message(message.clone(), ResultData { details, file_observations }).await?;
+        self.store_message(message.clone(), ResultData { file_observations }).await?;
         Ok(message)
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hardpan_context::RenderCache;
-use hardpan_prompt::{AgentMessage, MessageId};
+use hardpan_prompt::{AgentMessage, MessageId, list_sources};
 use hardpan_providers::{Answer, AnswerCall, Client, FailureKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
@@ -15,10 +15,10 @@ use crate::answer_stream::{PartialAnswer, StreamEnd, StreamOutcome, assistant_bo
 use crate::billing::RequestTimes;
 use crate::edit_blocks::{AnswerBlocks, StreamedBlocks};
 use crate::error::AgentError;
-use crate::events::{BeforeProviderRequest, MessageEnd, RunEnd};
+use crate::events::{BeforeProviderRequest, MessageEnd, Note, NoteKind, RunEnd};
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
-use crate::request::{PlannedRequest, RequestContent};
+use crate::request::{HandledContext, PlannedRequest, RequestContent};
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
@@ -47,12 +47,14 @@ impl Agent {
             Err(error) => return Ok(Err(RunEnd::Error { message: error.to_string() })),
         };
         let messages = lock(&self.inner.conversation).messages.clone();
-        let mut messages = match unless_aborted(token, self.context_messages(messages)).await {
-            Ok(messages) => messages,
-            Err(stop) => return Ok(Err(stop)),
-        };
+        let HandledContext { mut messages, appended, changes: context_changes } =
+            match unless_aborted(token, self.context_messages(messages)).await {
+                Ok(handled) => handled,
+                Err(stop) => return Ok(Err(stop)),
+            };
         let planned = loop {
-            let content = RequestContent { messages, fresh: fresh.clone(), fold: None };
+            let (appended, fresh) = (appended.clone(), fresh.clone());
+            let content = RequestContent { messages, appended, fresh, fold: None };
             let planned = match self.plan_request(run_state, &selection, content).await {
                 Ok(planned) => planned,
                 Err(error) => return Ok(Err(error.into())),
@@ -69,10 +71,31 @@ impl Agent {
             let event = self.provider_request_event(&client, &selection, &planned, &render_cache);
             self.events().emit(self, event).await;
         }
+        let mut changes = run_state.system_changes.clone();
+        changes.extend(context_changes);
+        let payload = Box::pin(self.ask_about_payload(&client, &selection, &planned, &render_cache));
+        let payload = match unless_aborted(token, payload).await {
+            Ok(payload) => payload,
+            Err(stop) => return Ok(Err(stop)),
+        };
         let forms = self.text_fallbacks(&selection, &planned.snapshot, &render_cache);
-        let outcome = self.stream_answer(&client, &selection, &planned, &forms, token).await;
+        let body = payload.as_ref().map(|payload| payload.body.clone());
+        let outcome = self.stream_answer(&client, &selection, &planned, &forms, body, token).await;
         let (replanned, fallback) = (forms.replanned(), forms.take_sent(&render_cache, &selection.target));
         drop(forms);
+        // A server that refused something of the payload was sent the prompt instead.
+        let payload = payload.filter(|_| fallback.is_none() && replanned.is_none());
+        changes.extend(payload.iter().flat_map(|payload| payload.changes.iter().cloned()));
+        let fallback = fallback.or_else(|| {
+            let prompt = payload.as_ref()?.prompt.clone();
+            let measured = render_cache.counter.measure(&prompt).scaled(&selection.target.factor);
+            Some((prompt, measured))
+        });
+        if outcome.partial.is_some() {
+            let sent = planned.snapshot.ephemeral.len() - appended.len();
+            lock(&self.inner.ephemeral).drain(..sent);
+            lock(&self.inner.conversation).billing.note_changes(changes);
+        }
         let PlannedRequest { assembled, snapshot, previous_answer, .. } = planned;
         let assembled = replanned.unwrap_or(assembled);
         let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
@@ -94,6 +117,7 @@ impl Agent {
             selection: selection.clone(),
             client,
             previous_answer,
+            payload: payload.map(|payload| payload.body),
         });
         let before = lock(&self.inner.last_request).replace(last_request.clone());
         *lock(&self.inner.request_before) = before;
@@ -142,8 +166,11 @@ impl Agent {
             }));
         };
         let (reason, stop) = classify_end(&answer, &end);
-        let message =
+        let mut message =
             AgentMessage { body: assistant_body(selection, &answer, Some(&reason)).into(), ..message };
+        if let Some(RunEnd::Error { message: error }) = &stop {
+            message.note(|facts| facts.error = Some(error.as_str().into()));
+        }
         let is_complete = !matches!(stop, Some(RunEnd::Aborted | RunEnd::Error { .. }));
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
@@ -166,7 +193,15 @@ impl Agent {
             self.record_response(last_request);
         }
         saved.await?;
+        // With what it used.
+        let billed =
+            lock(&self.inner.conversation).messages.last().filter(|last| last.id == message.id).cloned();
+        let message = billed.unwrap_or(message);
         self.events().emit(self, MessageEnd { message: message.clone(), input: None }).await;
+        if !answer.sources.is_empty() {
+            let (text, sources) = (list_sources(&answer.sources), answer.sources.clone());
+            self.events().emit(self, Note { text, kind: NoteKind::Sources { sources } }).await;
+        }
         self.emit_cache_loss(Some(&message.id), loss.flatten()).await;
         // The calls of an answer that broke off are not run, and requests leave them out.
         let calls = if is_complete { answer.calls() } else { Vec::new() };

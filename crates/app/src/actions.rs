@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use hardpan_agent::events::SwitchReason;
 use hardpan_agent::{AgentError, CustomMessage, SessionSwitchKind};
 use hardpan_context::{AssembleError, LayoutName, Target, fill_template};
 use hardpan_economy::{CostForecast, PlannedAction};
@@ -107,8 +108,9 @@ pub struct ResumedConversation {
 impl ConversationApp {
     /// Leaves this conversation for a new one, once the agent is idle.
     pub async fn start_new(&self) -> Result<(), ActionError> {
+        self.agent.ask_before_switch(SwitchReason::New, None).await?;
         let conversation = begin_conversation(&self.store, &self.folder)?;
-        self.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        self.switch_conversation(conversation, SessionSwitchKind::New).await;
         Ok(())
     }
 
@@ -116,6 +118,7 @@ impl ConversationApp {
     /// thinking budget stay as they are: [`ConversationApp::restore_choices`] takes over those of
     /// the conversation.
     pub async fn resume(&self, summary: &SessionSummary) -> Result<ResumedConversation, ActionError> {
+        self.agent.ask_before_switch(SwitchReason::Resume, Some(summary.path.clone())).await?;
         let conversation = resume_conversation(
             summary,
             None,
@@ -130,7 +133,7 @@ impl ConversationApp {
             model: conversation.model.clone(),
             thinking: conversation.thinking.clone(),
         };
-        self.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        self.switch_conversation(conversation, SessionSwitchKind::Resume).await;
         Ok(resumed)
     }
 
@@ -153,6 +156,7 @@ impl ConversationApp {
     /// Continues in a copy of this conversation, up to `entry` or the last message.
     pub async fn fork(&self, entry: Option<&str>) -> Result<(), ActionError> {
         let session = self.read_session()?;
+        self.agent.ask_before_fork(entry).await?;
         let conversation = fork_conversation(&self.store, &self.folder, &session, entry)?;
         let kind = SessionSwitchKind::Fork { entry: entry.map(Into::into) };
         self.switch_conversation(conversation, kind).await;
@@ -170,6 +174,9 @@ impl ConversationApp {
 
     /// The model of this name, with what was learned about it. None for the model's own provider.
     pub fn find_model(&self, provider: Option<String>, model: String) -> Result<Target, TargetError> {
+        if let Some(target) = self.extensions.providers.find(provider.as_deref(), &model) {
+            return Ok(target);
+        }
         let options = TargetOptions { model: Some(model), provider, ..TargetOptions::default() };
         let mut target = resolve_target(&options, &self.settings, None)?;
         apply_learned_factor(&mut target, &LearnedState::load(&self.settings.user_folders));
@@ -280,6 +287,7 @@ impl ConversationApp {
             custom_type: "hardpan.undone".into(),
             content: vec![MessagePart::text(text)],
             display: false,
+            details: None,
         });
     }
 

@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError};
-use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
+use hardpan_agent::events::{Dialog, DialogAnswer};
+use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest, FetchedPage};
 use hardpan_economy::format::format_dollars;
 use hardpan_files::{create_private_folder, read_small_text};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 use serde_json::Value;
 
-use crate::attachment_price::AttachmentPrice;
+use crate::attachment_price::{AttachmentPrice, DEFAULT_ASK_ABOVE};
 use crate::audit_log::{AllowedBy, AuditLog};
+use crate::dialog_line::{answer_of, question_text};
 use crate::notice::{Notice, NoticeSink};
 use crate::repository_programs::names_programs;
 use crate::settings::{PagesMode, Settings};
@@ -42,11 +44,26 @@ pub trait UserPrompter: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Asks whether a prompt is to be sent whose attachments cost more than `limit` dollars.
-    fn confirm_price(&self, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
+    /// Asks what an extension wants to know. None if the user gave no answer. Dropping the future takes
+    /// the question back.
+    fn ask_dialog<'a>(&'a self, owner: &'a str, dialog: &'a Dialog) -> BoxFuture<'a, Option<DialogAnswer>> {
+        Box::pin(async move {
+            let line = self.ask_text(&question_text(owner, dialog)).await?;
+            answer_of(dialog, line)
+        })
+    }
+
+    /// What extensions read as `ctx.mode`.
+    fn mode(&self) -> &'static str {
+        "tui"
+    }
+
+    /// Asks whether something is to be sent that costs more than `limit` dollars. `subject` is what it
+    /// is, as the beginning of a sentence.
+    fn confirm_price(&self, subject: &str, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
         let limit = format_dollars(limit);
         let question = format!(
-            "What goes with this prompt costs {price}, more than {limit} (`ask_above` in config.toml). Send it? y or n"
+            "{subject} costs {price}, more than {limit} (`ask_above` in config.toml). Send it? y or n"
         );
         Box::pin(async move { self.ask_text(&question).await.is_some_and(|answer| is_yes(&answer)) })
     }
@@ -70,6 +87,17 @@ pub enum ApprovalVerdict {
     Changed(Value),
     /// Deny it. The model reads the reason.
     No(String),
+}
+
+/// How long something that an extension asked for is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrantTime {
+    /// This once.
+    Once,
+    /// Until the conversation ends.
+    Conversation,
+    /// For good.
+    Always,
 }
 
 /// How a call is allowed.
@@ -139,6 +167,8 @@ pub struct Approver {
     mode: ApprovalMode,
     command_rules: CommandRules,
     pages: PagesMode,
+    /// Dollars that a page may cost without a question.
+    ask_above: f64,
     scope: Scope,
     tools: ToolRegistry,
     prompter: Option<Arc<dyn UserPrompter>>,
@@ -183,12 +213,14 @@ impl Approver {
         let denied = config.deny.iter().map(|rule| parse(RuleList::Deny, rule)).collect::<Result<_, _>>()?;
         let (allowed, command_rules) = (Mutex::new(allowed), CommandRules::default());
         let pages = config.pages.unwrap_or_default();
+        let ask_above = config.ask_above.unwrap_or(DEFAULT_ASK_ABOVE);
         Ok(Approver {
             allowed,
             denied,
             mode,
             command_rules,
             pages,
+            ask_above,
             scope,
             tools,
             prompter,
@@ -283,6 +315,27 @@ impl ApprovalHandler for Approver {
         Box::pin(std::future::ready(ApprovalDecision::Allow))
     }
 
+    fn accept_page<'a>(&'a self, page: &'a FetchedPage) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async move {
+            let dollars = page.dollars.filter(|_| self.mode != ApprovalMode::AllowAll).unwrap_or(0.0);
+            if dollars <= self.ask_above {
+                return ApprovalDecision::Allow;
+            }
+            let price = AttachmentPrice { tokens: page.tokens, dollars };
+            let Some(prompter) = &self.prompter else {
+                let limit = format_dollars(self.ask_above);
+                let reason = format!(
+                    "it costs {price}, more than {limit} (`ask_above` in config.toml), and nobody is there to ask; --yes sends it"
+                );
+                return ApprovalDecision::Deny { by: DeniedBy::Default, reason };
+            };
+            match prompter.confirm_price(&format!("The page {}", page.url), price, self.ask_above).await {
+                true => ApprovalDecision::Allow,
+                false => ApprovalDecision::Deny { by: DeniedBy::Person, reason: format!("it costs {price}") },
+            }
+        })
+    }
+
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
             match self.decide(question).await {
@@ -338,6 +391,58 @@ impl Approver {
         }
         let note = format!("[The person changed this call. It ran with: {}]", question.args);
         Ok(Allowance::Changed { question, note })
+    }
+
+    /// Decides about what an extension asks for. Rules of the settings apply; an answer of the person is
+    /// the extension's alone, and the caller remembers it: `is_granted` says that there was one. The error
+    /// is why it is denied.
+    pub(crate) async fn approve_for_extension(
+        &self,
+        question: &ApprovalRequest,
+        is_granted: bool,
+    ) -> Result<GrantTime, String> {
+        let decided = self.decide_for_extension(question, is_granted).await;
+        match &decided {
+            Ok((by, _)) => self.log.allowed(question, *by, None),
+            Err(reason) => self.log.denied(question, reason),
+        }
+        decided.map(|(_, time)| time)
+    }
+
+    async fn decide_for_extension(
+        &self,
+        question: &ApprovalRequest,
+        is_granted: bool,
+    ) -> Result<(AllowedBy, GrantTime), String> {
+        if let Some(rule) = self.denying_rule(question) {
+            return Err(format!("the settings deny it ({rule})"));
+        }
+        if is_granted {
+            return Ok((AllowedBy::Person, GrantTime::Once));
+        }
+        let covers = |rule: &ApprovalRule| {
+            rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
+        };
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if allowed.iter().any(covers) {
+            return Ok((AllowedBy::Rule, GrantTime::Once));
+        }
+        if self.mode == ApprovalMode::AllowAll {
+            return Ok((AllowedBy::Yes, GrantTime::Once));
+        }
+        let Some(prompter) = &self.prompter else {
+            return Err("nobody is there to ask; `hardpan extensions allow` can allow it".into());
+        };
+        let rule =
+            ApprovalRule::for_call(&question.tool_name, &question.subject, |path| self.workspace_path(path));
+        match prompter.ask_approval(question, rule.as_ref()).await {
+            ApprovalVerdict::Once => Ok((AllowedBy::Person, GrantTime::Once)),
+            ApprovalVerdict::Session => Ok((AllowedBy::Person, GrantTime::Conversation)),
+            ApprovalVerdict::Always => Ok((AllowedBy::Person, GrantTime::Always)),
+            // There is nothing in it to change.
+            ApprovalVerdict::Changed(_) => Err("it cannot be changed".into()),
+            ApprovalVerdict::No(reason) => Err(reason),
+        }
     }
 
     /// Decides about a call. `Ok` says how it is allowed; `Err` who denied it, and why.

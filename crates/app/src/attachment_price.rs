@@ -109,7 +109,7 @@ impl ConversationApp {
         let Some(prompter) = &self.prompter else {
             return Err(AttachmentRefusal::NobodyToAsk { price, limit });
         };
-        match prompter.confirm_price(price, limit).await {
+        match prompter.confirm_price("What goes with this prompt", price, limit).await {
             true => Ok(()),
             false => Err(AttachmentRefusal::Declined),
         }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::{
-    Agent, ClientFactory, Conversation, Input, InputSource, PreviewError, RequestPreview, SessionSwitchKind,
+    Agent, AgentError, BranchExit, ClientFactory, Conversation, Input, InputSource, PreviewError,
+    RequestPreview, SessionSwitchKind,
 };
 use hardpan_context::Target;
 use hardpan_prompt::Image;
@@ -13,9 +14,10 @@ use hardpan_tools::Scope;
 
 use crate::actions::ActionError;
 use crate::agents::{find_agent, switch_tools};
-use crate::approval::{ApprovalMode, UserPrompter};
+use crate::approval::{ApprovalMode, Approver, UserPrompter};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::deferred::DeferredCommands;
+use crate::extensions::{Extensions, FoundExtension};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
 use crate::notice::NoticeSink;
@@ -52,11 +54,15 @@ pub struct ConversationApp {
     pub tool_set: ToolSet,
     /// Commands that wait until they cost nothing.
     pub deferred: DeferredCommands,
+    /// The extensions that were loaded.
+    pub extensions: Extensions,
+    /// Extensions that wait for [`ConversationApp::load_extensions`].
+    pub(crate) found_extensions: Mutex<Vec<FoundExtension>>,
+    pub(crate) approvals: Arc<Approver>,
+    pub(crate) reserved_names: Vec<&'static str>,
     pub(crate) connection: Arc<ProviderConnection>,
     pub(crate) notices: Arc<dyn NoticeSink>,
     pub(crate) target_notices: TargetNotices,
-    /// The pinned context as the session file has it.
-    pub(crate) stored_pinned: Mutex<PinnedContext>,
     /// Images that go with the first prompt.
     pub(crate) images: Mutex<Vec<Image>>,
     pub(crate) foreign_sessions: ForeignSessions,
@@ -85,6 +91,11 @@ impl ConversationApp {
         self.connection.is_simulated()
     }
 
+    /// Whether the conversation is kept when the program ends.
+    pub fn is_stored(&self) -> bool {
+        self._scratch.is_none()
+    }
+
     /// Whether the simulator would answer requests to a model, because there is no key for it.
     pub fn is_offline(&self, target: &Target) -> bool {
         self.connection.is_offline(target)
@@ -103,6 +114,20 @@ impl ConversationApp {
     /// Tells the person something.
     pub fn notice(&self, notice: Notice) {
         self.notices.notice(notice);
+    }
+
+    /// Loads the conversation's extensions. A face calls it once, after its own commands are
+    /// registered and before [`Agent::start`].
+    pub async fn load_extensions(self: &Arc<Self>) {
+        let found =
+            std::mem::take(&mut *self.found_extensions.lock().unwrap_or_else(PoisonError::into_inner));
+        self.extensions.load(self, found).await;
+    }
+
+    /// Loads the extensions anew, once the agent is idle, from the files as they are now. Asks first
+    /// about a project's extensions that are no longer those that the user trusted.
+    pub async fn reload_extensions(self: &Arc<Self>) {
+        self.extensions.reload(self).await;
     }
 
     /// Opens the files that a prompt mentions with `@`, and returns the images that go with it. A
@@ -168,8 +193,8 @@ impl ConversationApp {
             self.restore_agent(pinned.agent.as_deref());
             self.panels.switch_to(panels);
             self.panels.resume_files(&pinned.times);
+            self.deferred.switch_to(&self.agent);
         }
-        *self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner) = pinned;
         self.tool_set.switch_to(&session);
     }
 
@@ -213,21 +238,28 @@ impl ConversationApp {
         let _ = tokio::task::spawn_blocking(move || context.stop_indexing()).await;
     }
 
-    /// Stores the open files and what was learned; called after each run.
+    /// Goes on from an earlier entry. The open files and the commands that wait stay, and are stored
+    /// there at once: whoever resumes the conversation comes to the same place.
+    pub async fn go_to_entry(&self, entry: &str, exit: BranchExit) -> Result<(), AgentError> {
+        self.agent.go_to_entry(entry, exit).await?;
+        self.save_state().await;
+        Ok(())
+    }
+
+    /// Stores the open files, the commands that wait and what was learned; called after each run and
+    /// after what changes these.
     pub async fn save_state(&self) {
         let pinned = self.context.pinned_context();
-        let changed = {
-            let mut stored_pinned = self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner);
-            let changed = *stored_pinned != pinned;
-            *stored_pinned = pinned.clone();
-            changed
-        };
-        if changed && let Ok(data) = serde_json::to_value(pinned) {
+        let stored = read_pinned(self.agent.extension_state(PINNED_ENTRY));
+        if stored != pinned
+            && let Ok(data) = serde_json::to_value(pinned)
+        {
             // A session that cannot be written reports it with the next message.
             let _ = self.agent.store_extension_state(PINNED_ENTRY, data).await;
         }
         // As above.
         let _ = self.panels.store(&self.agent).await;
+        self.deferred.store(&self.agent).await;
         self.connection.save_learned();
     }
 }
@@ -240,6 +272,9 @@ pub fn is_command(agent: &Agent, text: &str) -> bool {
 
 /// The pinned context that an earlier run of the conversation stored; empty if there is none.
 pub(crate) fn restore_pinned(conversation: &Conversation) -> PinnedContext {
-    let pinned = conversation.custom.get(PINNED_ENTRY).cloned();
+    read_pinned(conversation.custom.get(PINNED_ENTRY).cloned())
+}
+
+fn read_pinned(pinned: Option<serde_json::Value>) -> PinnedContext {
     pinned.and_then(|pinned| serde_json::from_value(pinned).ok()).unwrap_or_default()
 }

@@ -402,7 +402,7 @@ impl ConversationPanels {
         }
         self.is_continuation.store(true, Ordering::Release);
         self.notices.notice(Notice::Continued { work });
-        let (below, images, source) = (None, Vec::new(), InputSource::Extension);
+        let (below, images, source) = (None, Vec::new(), InputSource::Agent);
         let input = Input { text: message, below, images, source, id: None };
         agent.queue(input, Delivery::FollowUp).await?;
         Ok(())

@@ -49,13 +49,17 @@ pub mod context_items; // what a user opens and closes by name
 mod conversation_app; // ConversationApp: what a face works with
 mod conversation_panels; // ConversationPanels: the panels of a conversation, and going on by itself
 mod deferred; // DeferredCommands: what waits until it costs nothing
+mod dialog_line; // a dialog as a question for a line of text
 mod error_text; // error_text: an error with its causes, in one line
+pub mod extensions; // Extensions: TypeScript that takes part in the conversation
 mod file_changes; // FileChanges: which open files somebody else changed
 mod folder_facts; // FolderFacts: what a person may want to know about a folder at the start
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
+mod git_branch; // sessions know their branch of git
 mod git_panels; // GitTool: outputs of git that stay in view
 mod github_panels; // GitHubTool: gh
+mod hooks; // shell commands that take part in a conversation
 pub mod learned_state; // what providers taught us, stored between runs
 pub mod mentions; // the files and images that a prompt names with @
 pub mod model_check; // compares the catalogue with the provider's own list of models

@@ -61,8 +61,17 @@ pub enum Notice {
         /// The command and what it said.
         text: String,
     },
+    /// Nothing can be written where sessions are stored: this one ends with the program.
+    SessionNotStored {
+        /// Where they would be stored.
+        folder: PathBuf,
+        /// Why that is not possible.
+        error: io::Error,
+    },
     /// The folder has settings of its own, which the user has not trusted.
     ProjectNotTrusted,
+    /// The folder has no settings, but extensions of its own, which the user has not trusted.
+    ProjectExtensionsNotTrusted,
     /// The folder's own settings are no longer those that the user trusted.
     ProjectChanged {
         /// The files that differ, relative to the folder.
@@ -160,10 +169,34 @@ pub enum Notice {
         /// The other ones.
         others: Vec<String>,
     },
+    /// An extension is left out.
+    ExtensionNotLoaded {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A part of an extension has no effect here.
+    ExtensionWarning {
+        /// Name of the extension.
+        extension: String,
+        /// Which part, and why.
+        warning: String,
+    },
+    /// No extension has this flag.
+    UnknownExtensionFlag {
+        /// Its name.
+        name: String,
+    },
     /// A skill or a prompt template is skipped.
     ExpansionSkipped(ExpansionProblem),
     /// The agent of the conversation is no longer there; the default one goes on.
     AgentGone(UnknownAgent),
+    /// The settings want web searches, and the provider has none that Hardpan can ask for.
+    NoWebSearch {
+        /// The model, as `provider/model`.
+        model: String,
+    },
     /// A permission rule names no tool that exists.
     RuleWithoutEffect {
         /// The rule as written.
@@ -249,8 +282,16 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Deferred { text } => f.write_str(text),
+            Notice::SessionNotStored { folder, error } => write!(
+                f,
+                "this conversation is not stored: nothing can be written to {} ({error}); name another data folder in HARDPAN_DATA_DIR",
+                folder.display()
+            ),
             Notice::ProjectNotTrusted => f.write_str(
                 "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
+            ),
+            Notice::ProjectExtensionsNotTrusted => f.write_str(
+                "ignoring this folder's own extensions (.pi/extensions): read them, then run `hardpan trust` to use them",
             ),
             Notice::ProjectChanged { files } => {
                 let names: Vec<String> = files.iter().take(3).map(|file| file.display().to_string()).collect();
@@ -260,6 +301,13 @@ impl fmt::Display for Notice {
                     "ignoring this folder's own settings: they are not those that you trusted ({}{more}); run `hardpan trust` to see what changed and to use them",
                     names.join(", ")
                 )
+            }
+            Notice::ExtensionNotLoaded { path, error } => {
+                write!(f, "the extension {} was not loaded: {error}", path.display())
+            }
+            Notice::ExtensionWarning { extension, warning } => write!(f, "extension {extension}: {warning}"),
+            Notice::UnknownExtensionFlag { name } => {
+                write!(f, "no extension has the flag {name}; `hardpan extensions` lists those that there are")
             }
             Notice::ProjectUntrustable(error) => {
                 write!(f, "ignoring this folder's own settings: {error}")
@@ -336,6 +384,9 @@ impl fmt::Display for Notice {
             ),
             Notice::ExpansionSkipped(problem) => problem.fmt(f),
             Notice::AgentGone(unknown) => write!(f, "{unknown}; the default agent goes on"),
+            Notice::NoWebSearch { model } => {
+                write!(f, "web_search has no effect: {model} has no search of its own that Hardpan can ask for")
+            }
             Notice::RuleWithoutEffect { rule, tools } => {
                 write!(f, "the rule {rule} has no effect: the tools are {}", tools.join(", "))
             }

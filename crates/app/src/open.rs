@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use hardpan_agent::{
-    Agent, AgentSettings, ApprovalHandler, Conversation, ConversationError, ReadCallMode, Setup,
-};
+use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadCallMode, Setup};
 use hardpan_context::Target;
+use hardpan_files::create_private_folder;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::Image;
 use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore, SessionSummary};
@@ -19,12 +18,16 @@ use crate::agents::{UnknownAgent, choose_agent, switch_tools, with_model_of};
 use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
 use crate::clock::now;
-use crate::command_sandbox::hidden_files;
+use crate::command_sandbox::{hidden_files, without_restrictions};
 use crate::context_items::{DocumentIdError, document_id};
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
+use crate::deferred::DeferredCommands;
+use crate::extensions::{Extensions, find_extensions};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for, git_options};
+use crate::git_branch::record_git_branch;
+use crate::hooks::{self, HookPlace};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
@@ -128,7 +131,7 @@ impl ConversationApp {
         let folder = canonical_folder(&options.folder)?;
         let root = workspace::find_project_root(&folder);
         let settings = Arc::new(Settings::load(&root, options.user_folders.clone(), &**notices)?);
-        let (store, scratch) = open_store(options)?;
+        let (store, scratch) = open_store(options, face)?;
         let workspace_scope = workspace_scope(&root, &folder, &settings);
         let conversation = open_conversation(options, &store, &workspace_scope, &**notices)?;
         let pinned = restore_pinned(&conversation);
@@ -213,8 +216,7 @@ impl ConversationApp {
             // Before the rules are read, which may name it.
             register_shown_tool(&settings, agents, &tool_set.tools);
         }
-        let approver: Arc<dyn ApprovalHandler> =
-            Arc::new(approver(options, face, &settings, &scope, &tool_set, log.clone())?);
+        let approver = Arc::new(approver(options, face, &settings, &scope, &tool_set, log.clone())?);
         let task_tool = task_tool_agents.map(|agents| {
             let subagents = Arc::new(Subagents {
                 settings: settings.clone(),
@@ -241,7 +243,7 @@ impl ConversationApp {
             texts: Arc::new(settings.texts.clone()),
             context_source: context.clone(),
             client_factory: connection.clone(),
-            approval_handler: approver,
+            approval_handler: approver.clone(),
             clock: Arc::new(now),
             tools: tool_set.tools.clone(),
             edit_block_tool: Some(hardpan_tools::edit_block_tool(tool_set.journal.clone())),
@@ -254,7 +256,10 @@ impl ConversationApp {
             cache_lifetime: resolve_lifetime(&options.target, &settings),
             thinking,
             secrets,
-            settings: agent_settings(&settings),
+            settings: AgentSettings {
+                handler_timeout: options.handler_timeout.unwrap_or(AgentSettings::default().handler_timeout),
+                ..agent_settings(&settings)
+            },
             target,
         };
         let agent = Agent::new(setup, conversation);
@@ -267,8 +272,19 @@ impl ConversationApp {
         tool_set.follow(&agent);
         log.follow(&agent);
         panels.follow(&agent);
+        record_git_branch(&agent, root.clone());
+        if !settings.config.hooks.is_empty() {
+            let place = HookPlace {
+                root: root.clone(),
+                shell: tool_set.commands.clone(),
+                unconfined: without_restrictions(options.sandbox_launcher.clone()),
+            };
+            hooks::follow(&agent, &settings.config.hooks, place);
+        }
+        let found_extensions = find_extensions(options, &root, settings.project_files.as_ref(), &**notices);
         let images = options.images.iter().map(|path| read_named_image(&scope, path));
         let images = images.collect::<Result<Vec<Image>, _>>()?;
+        let deferred = DeferredCommands::restored(&agent);
         Ok(ConversationApp {
             agent,
             context,
@@ -278,11 +294,14 @@ impl ConversationApp {
             scope,
             store,
             tool_set,
-            deferred: Default::default(),
+            deferred,
+            extensions: Extensions::new(options.clone(), root),
+            found_extensions: Mutex::new(found_extensions),
+            approvals: approver,
+            reserved_names: options.reserved_names.clone(),
             connection,
             notices: notices.clone(),
             target_notices,
-            stored_pinned: Mutex::new(pinned),
             images: Mutex::new(images),
             foreign_sessions: options.foreign_sessions,
             approval: options.approval,
@@ -293,17 +312,31 @@ impl ConversationApp {
 }
 
 /// The store for the conversation: the user's sessions, or a temporary one.
-fn open_store(options: &OpenOptions) -> Result<(SessionStore, Option<ScratchFolder>), OpenError> {
-    match options.storage {
-        SessionStorage::Temporary => {
-            let scratch = ScratchFolder::new().map_err(OpenError::Scratch)?;
-            Ok((SessionStore::new(&scratch.0), Some(scratch)))
-        }
-        SessionStorage::Stored => {
-            let folder = options.user_folders.sessions().ok_or(OpenError::NoDataFolder)?;
-            Ok((SessionStore::new(folder), None))
+fn open_store(
+    options: &OpenOptions,
+    face: &FaceHooks,
+) -> Result<(SessionStore, Option<ScratchFolder>), OpenError> {
+    if options.storage == SessionStorage::Stored {
+        let folder = options.user_folders.sessions().ok_or(OpenError::NoDataFolder)?;
+        match check_writable(&folder) {
+            // To a person, a conversation that cannot be kept is better than none. A script gets the
+            // error with its first prompt.
+            Err(error) if options.session == SessionChoice::New && face.prompter.is_some() => {
+                face.notices.notice(Notice::SessionNotStored { folder, error });
+            }
+            _ => return Ok((SessionStore::new(folder), None)),
         }
     }
+    let scratch = ScratchFolder::new().map_err(OpenError::Scratch)?;
+    Ok((SessionStore::new(&scratch.0), Some(scratch)))
+}
+
+/// Whether a file can be created in a folder, which is created if it is missing.
+fn check_writable(folder: &Path) -> io::Result<()> {
+    create_private_folder(folder)?;
+    let probe = folder.join(format!(".probe-{}", std::process::id()));
+    std::fs::File::create(&probe)?;
+    std::fs::remove_file(probe)
 }
 
 fn open_conversation(

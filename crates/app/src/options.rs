@@ -1,7 +1,9 @@
 //! What a face asks for: [`OpenOptions`] for a conversation, [`RequestOptions`] for a request that
 //! is only shown, or sent by itself. Both name a model with [`TargetOptions`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hardpan_context::{AgentMode, KeepLevel, LifetimeSetting, PromptType};
 use hardpan_models::ThinkingSetting;
@@ -74,6 +76,15 @@ pub struct OpenOptions {
     pub auto_continue: Option<bool>,
     /// Names of the face's commands, which skills and templates cannot use.
     pub reserved_names: Vec<&'static str>,
+    /// How long an event handler may take, without the time that a person takes to answer it; none for
+    /// the default of [`AgentSettings`](hardpan_agent::AgentSettings).
+    pub handler_timeout: Option<Duration>,
+    /// Files or folders of extensions that are loaded before all others.
+    pub extensions: Vec<PathBuf>,
+    /// Flags for extensions, by name without dashes; none for one that was given without a value.
+    pub extension_flags: BTreeMap<String, Option<String>>,
+    /// Whether the extensions of the project and of the user are loaded.
+    pub discover_extensions: bool,
 }
 
 impl OpenOptions {
@@ -95,6 +106,10 @@ impl OpenOptions {
             sandbox_launcher: None,
             auto_continue: None,
             reserved_names: Vec::new(),
+            handler_timeout: None,
+            extensions: Vec::new(),
+            extension_flags: BTreeMap::new(),
+            discover_extensions: true,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hardpan_agent::Conversation;
 use hardpan_session::{Header, Session, SessionStore};
+use hardpan_workspace::{checked_out_branch, find_project_root};
 use jiff::Timestamp;
 
 use crate::clock::now;
@@ -52,7 +53,8 @@ fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {
 /// The header of a new session.
 fn header(folder: &Path) -> Header {
     let (cwd, extra) = (folder.to_string_lossy().into(), Default::default());
-    Header { id: new_id(folder).into(), time: Some(now()), cwd, extra }
+    let header = Header { id: new_id(folder).into(), time: Some(now()), cwd, extra };
+    header.with_git_branch(checked_out_branch(&find_project_root(folder)))
 }
 
 /// An id for a session: a hash of the time in nanoseconds, the process id and the folder, so that no

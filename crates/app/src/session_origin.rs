@@ -11,7 +11,9 @@ use hardpan_tools::Scope;
 use hardpan_workspace::find_project_root;
 
 use crate::conversation_app::{PINNED_ENTRY, restore_pinned};
+
 use crate::conversation_panels::{PANELS_ENTRY, restore_panels};
+use crate::deferred::DEFERRED_ENTRY;
 use crate::notice::{Notice, NoticeSink};
 use crate::workspace_context::PinnedContext;
 
@@ -85,6 +87,8 @@ pub(crate) fn drop_pinned_outside(conversation: &mut Conversation, scope: &Scope
     drop_outside_files(&mut pinned, scope, notices);
     let data = serde_json::to_value(pinned).unwrap_or_default();
     conversation.custom.insert(PINNED_ENTRY.into(), data);
+    // Nobody here has asked for these commands.
+    conversation.custom.remove(DEFERRED_ENTRY);
     if conversation.custom.contains_key(PANELS_ENTRY) {
         let panels = restore_panels(conversation).without_opened_panels();
         let data = serde_json::to_value(panels).unwrap_or_default();
@@ -96,6 +100,10 @@ pub(crate) fn drop_pinned_outside(conversation: &mut Conversation, scope: &Scope
 pub(crate) fn drop_outside_files_of(session: &mut Session, scope: &Scope, notices: &dyn NoticeSink) {
     for entry in &mut session.entries {
         let Record::Custom { custom_type, data } = &mut entry.record else { continue };
+        if &**custom_type == DEFERRED_ENTRY {
+            // Nobody here has asked for these commands.
+            *data = serde_json::Value::Null;
+        }
         if &**custom_type == PANELS_ENTRY {
             let panels: SavedPanels = serde_json::from_value(data.clone()).unwrap_or_default();
             *data = serde_json::to_value(panels.without_opened_panels()).unwrap_or_default();

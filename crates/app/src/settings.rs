@@ -8,6 +8,7 @@ mod base_url; // BaseUrl: where a provider's requests go
 mod config; // Config: what config.toml can say
 mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
+mod hooks; // HooksConfig: shell commands that take part in a conversation
 mod keys; // the providers' keys
 mod project_files; // ProjectFiles: the project's own settings, read once
 mod store; // what Hardpan itself writes into the settings
@@ -26,16 +27,21 @@ pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{
     Config, GlyphSetting, LimitsConfig, MotionSetting, NetworkSetting, PagesMode, PanelKind, PrefixSetting,
     ProviderConfig, RetryConfig, SandboxMode, ScreenKind, SpineConfig, SubagentMode, TaskConfig,
-    ThemeSetting, UnknownSandboxMode,
+    ThemeSetting, UnknownSandboxMode, WebSearchSetting,
 };
 pub use error::SettingsError;
+pub(crate) use folders::EXTENSION_PERMISSIONS;
 pub use folders::{UserFolders, expand_home};
+pub use hooks::{HookConfig, HookEvent, HooksConfig, ToolMatcher};
 pub use keys::KeySource;
 pub use project_files::{ProjectFiles, ProjectFilesError};
 pub use trust::{TrustReview, TrustState, remove_trust};
 
 /// The folder of a project's own settings, below its root.
 const PROJECT_FOLDER: &str = ".hardpan";
+
+/// The folder of a project's extensions that were written for another agent, below its root.
+pub(crate) const FOREIGN_EXTENSIONS: &str = ".pi/extensions";
 
 /// The folder of prompt texts, below a folder of settings.
 const PROMPTS_FOLDER: &str = "prompts";
@@ -174,7 +180,7 @@ impl SettingsLayer<'_> {
 
 /// The project's files if the user trusts them as they are. Otherwise a notice says why they are
 /// not used.
-fn trusted_files(
+pub(crate) fn trusted_files(
     root: &Path,
     user_folders: &UserFolders,
     notices: &dyn NoticeSink,
@@ -185,6 +191,8 @@ fn trusted_files(
     if !trust::is_listed(root, user_folders)? {
         if folder.is_dir() && !is_own {
             notices.notice(Notice::ProjectNotTrusted);
+        } else if root.join(FOREIGN_EXTENSIONS).is_dir() {
+            notices.notice(Notice::ProjectExtensionsNotTrusted);
         }
         return Ok(None);
     }
@@ -234,6 +242,8 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.spine = SpineConfig::default();
     project.task = TaskConfig::default();
     project.ask_above = None;
+    // The model can change the files of the project that a hook runs.
+    project.hooks.values_mut().flatten().for_each(|hook| hook.sandbox = true);
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

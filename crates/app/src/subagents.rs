@@ -165,6 +165,7 @@ impl Subagents {
             tool.serve(&agent);
         }
         self.log.follow_subagent(&agent, order.agent);
+        parent.guard_calls_of(&agent);
         let input = task_input(&self.settings.texts.phrases.task, definition, prefix, order);
         let limits = self.limits.narrowed(definition.map(|agent| agent.budget).unwrap_or_default());
         Ok(Child::new(agent, parent, order, prefix, input, limits, path))

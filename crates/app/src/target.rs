@@ -9,7 +9,7 @@ use hardpan_models::{ThinkingSetting, UnknownName};
 use crate::learned_state::LearnedState;
 use crate::notice::{Notice, NoticeSink};
 use crate::options::TargetOptions;
-use crate::settings::Settings;
+use crate::settings::{Settings, WebSearchSetting};
 
 /// Why there is no model for a request.
 #[derive(Debug, thiserror::Error)]
@@ -230,7 +230,10 @@ pub fn target_notices(settings: &Settings, target: &Target, thinking: ThinkingSe
     let substitution = target.thinking_request(thinking).substitution;
     let substituted =
         substitution.map(|substitution| Notice::ThinkingSubstituted { model: model.name(), substitution });
-    unlisted.into_iter().chain(substituted).collect()
+    let wants_search = settings.config.web_search.and_then(WebSearchSetting::most).is_some();
+    let no_search =
+        (wants_search && !target.has_web_search()).then(|| Notice::NoWebSearch { model: model.name() });
+    unlisted.into_iter().chain(substituted).chain(no_search).collect()
 }
 
 /// Sends the notices about models and thinking settings, each of them once.

@@ -545,6 +545,16 @@ mod panels;
 mod context_acts;
 #[path = "embedding/context_items.rs"]
 mod context_items;
+#[path = "embedding/extension_api.rs"]
+mod extension_api;
+#[path = "embedding/extension_events.rs"]
+mod extension_events;
+#[path = "embedding/extension_platform.rs"]
+mod extension_platform;
+#[path = "embedding/extensions.rs"]
+mod extensions;
+#[path = "embedding/hostile_extensions.rs"]
+mod hostile_extensions;
 #[path = "embedding/prompt_settings.rs"]
 mod prompt_settings;
 #[path = "embedding/spine.rs"]

@@ -261,6 +261,10 @@ pub enum Command {
     ///
     /// See `hardpan docs rpc` for the protocol.
     Rpc(crate::rpc::RpcArgs),
+    /// List the extensions of this folder, and what each brings
+    ///
+    /// Loads them as a conversation would. See `hardpan docs extensions`.
+    Extensions(crate::extensions::ExtensionsArgs),
     /// Trust a folder: use its .hardpan/ settings, prompts, skills and agents from now on
     ///
     /// Hardpan ignores the .hardpan/ folder of a project, and skills and agents in .agents/ and .claude/,

@@ -4,9 +4,10 @@
 pub mod act_price; // what a slash command costs, before it is run
 mod command_error; // SlashCommandError: why a slash command failed
 pub mod commands; // the slash commands
+pub mod compaction_price; // what a compaction costs and saves
 pub mod display; // EventPrinter: shows the agent's events as text
 pub mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
-mod one_shot; // `hardpan -p`: one prompt, its answer, exit
+pub mod one_shot; // `hardpan -p`: one prompt, its answer, exit
 mod panels; // /panels and /close
 mod price; // /price and /why
 mod prompt_input; // PromptInput: the prompt of `hardpan -p`, from flags and standard input
@@ -60,7 +61,10 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let input = match flags.print.as_deref() {
         None if flags.plain || io::stdin().is_terminal() => None,
         flag => match prompt_input::read_prompt_input(flag)? {
-            None => return crate::run::welcome(),
+            None if flags.conversation.names_session() => {
+                anyhow::bail!("there is no prompt: give one with -p, or start hardpan in a terminal")
+            }
+            None => return crate::run::welcome(flags.conversation.target_args.dir.as_deref()),
             input => input,
         },
     };

@@ -25,6 +25,8 @@ const DOCUMENTS: &[Document] = documents![
     "tools" at "docs/tools.md",
     "security" at "docs/security.md",
     "agents" at "docs/agents.md",
+    "extensions" at "docs/extensions.md",
+    "hooks" at "docs/hooks.md",
     "skills-and-templates" at "docs/skills-and-templates.md",
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",

@@ -1,11 +1,12 @@
 //! `hardpan init` and `/init`: writes an AGENTS.md from what is known without a model. An existing file
-//! is never changed.
+//! is never replaced. `/init` then offers to let the model improve it.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use hardpan_agent::{Input, InputSource};
 use hardpan_app::ConversationApp;
 use hardpan_app::approval::is_yes;
 use hardpan_app::project_guide::{ProjectGuide, guide_path};
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 use crate::chat::commands::SlashCommandError;
 use crate::command_setup::working_folder;
-use crate::output::{self, safe, safe_lines};
+use crate::output::{self, dollars, safe, safe_lines, thousands};
 use crate::trust;
 
 /// Flags of `hardpan init`.
@@ -94,26 +95,52 @@ pub fn init(args: &InitArgs) -> Result<()> {
 }
 
 /// What a model is asked to do with the file.
-pub const IMPROVE: &str = "Read AGENTS.md and the code, correct what is wrong in it, and add what an agent needs to know: how to build and test, conventions, traps. Keep it short.";
+const IMPROVE: &str = "Read AGENTS.md and the code, correct what is wrong in it, and add what an agent needs to know: how to build and test, conventions, traps. Keep it short.";
 
-/// `/init`: shows the proposal, asks, and writes it.
+/// `/init`: shows the proposal, asks, and writes it. Then the model may improve it, if there is one: it
+/// reads the code and edits the file as in any other run, so that each edit is asked about.
 pub async fn init_here(app: &ConversationApp) -> Result<String, SlashCommandError> {
     let look = || GuideProposal::new(&app.scope.guard(), &app.scope.root);
     let mut proposal = tokio::task::block_in_place(look);
     let path = proposal.path.display().to_string();
-    if proposal.exists {
+    let done = if proposal.exists {
         let diff = if proposal.diff.is_empty() { "nothing differs".to_owned() } else { proposal.diff };
-        return Ok(format!("{path} is there already and stays as it is. A new one would differ so:\n{diff}"));
-    }
-    let question = format!("{}\nWrite this to {path}? y or n", proposal.text);
-    let answer = app.agent.ask_user(&question).await.unwrap_or_default();
-    if !is_yes(&answer) {
-        return Ok("nothing is written".to_owned());
-    }
-    proposal.write().map_err(|error| SlashCommandError::NotWritten { path: path.clone(), error })?;
-    let improve = match app.is_offline(&app.agent.target()) {
-        true => String::new(),
-        false => format!(" To let the model improve it, send: {IMPROVE}"),
+        format!("{path} is there already and stays as it is. A new one would differ so:\n{diff}")
+    } else {
+        let question = format!("{}\nWrite this to {path}? y or n", proposal.text);
+        let answer = app.agent.ask_user(&question).await.unwrap_or_default();
+        if !is_yes(&answer) {
+            return Ok("nothing is written".to_owned());
+        }
+        proposal.write().map_err(|error| SlashCommandError::NotWritten { path: path.clone(), error })?;
+        format!("wrote {path}.")
     };
-    Ok(format!("wrote {path}.{improve}"))
+    if app.is_offline(&app.agent.target()) || !wants_improvement(app, &done).await {
+        return Ok(done);
+    }
+    let (text, source) = (IMPROVE.to_owned(), InputSource::Interactive);
+    let input = Input { text, below: None, images: Vec::new(), source, id: None };
+    app.agent.prompt(input).await?;
+    app.save_state().await;
+    Ok(format!("{path}: what the model changed is above; /undo takes it back"))
+}
+
+/// Asks whether the model is to work on the file, with the price of its first request.
+async fn wants_improvement(app: &ConversationApp, done: &str) -> bool {
+    let preview = app.preview_request(IMPROVE).await.ok();
+    let price = preview.map(|preview| {
+        let breakdown = preview.breakdown();
+        let dollars = breakdown.price.known.then(|| format!(", {}", dollars(breakdown.price.cold)));
+        format!(
+            " Its first request has {} tokens{}.",
+            thousands(breakdown.total_tokens),
+            dollars.unwrap_or_default()
+        )
+    });
+    let model = app.agent.target().model.name();
+    let question = format!(
+        "{done}\nLet {model} read the code and improve it? It asks before each edit.{} y or n",
+        price.unwrap_or_default()
+    );
+    app.agent.ask_user(&question).await.is_some_and(|answer| is_yes(&answer))
 }

@@ -21,6 +21,7 @@ mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
 mod doctor; // `hardpan doctor`
 mod event_reader; // EventReader: how faces read the agent's events
+mod extensions; // hardpan extensions: which there are, and what they bring
 mod first_minute; // what a person reads at the start
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
 mod init; // `hardpan init`: AGENTS.md from what is known offline

@@ -87,5 +87,6 @@ fn parts(content: &Content) -> Vec<(Origin, usize)> {
         Content::Reasoning(reasoning) => vec![(reasoning.origin.clone(), reasoning.text.len())],
         Content::Call(call) => vec![(call.origin.clone(), call.arguments.as_str().len())],
         Content::ToolChange(change) => vec![(change.origin.clone(), change.action.size())],
+        Content::Provider(block) => vec![(block.origin.clone(), block.json.as_str().len())],
     }
 }

@@ -9,6 +9,8 @@ mod command_warnings; // what in a command is dangerous, in words
 pub mod conversation; // FaceConversation: the conversation behind a face
 mod diff_lines; // a stored diff as lines
 mod drafts; // DraftFile: what is typed and not sent
+mod editable_part; // what of a call can be changed in an editor
+mod extension_face; // ExtensionFace: what extensions show and take
 pub mod face_host; // PageHost: what the face asks of the program around it
 mod history_blocks; // earlier_blocks: what was said before a session was resumed
 mod modes; // what the modes mean for the agent
@@ -27,13 +29,11 @@ use hardpan_app::attachment_price::first_price;
 use hardpan_app::settings::MotionSetting;
 use hardpan_app::settings::ScreenKind;
 use hardpan_terminal::blocks::format::dollars;
-use hardpan_terminal::editor::{
-    CommandSource, CompletionSources, Editor, FileSource, FuzzyList, History, short_count,
-};
+use hardpan_terminal::editor::{CompletionSources, Editor, FileSource, FuzzyList, History, short_count};
 use hardpan_terminal::keymap::Keymap;
 use hardpan_terminal::model::{AgentUpdate, BlockKind, Event, Model, ViewKind};
-use hardpan_terminal::runner::{self, Clock, FaceMessage};
-use hardpan_terminal::screen::{Rewrap, ScreenSize};
+use hardpan_terminal::runner::{self, Clock, FaceMessage, FaceOptions};
+use hardpan_terminal::screen::{PictureProtocol, Rewrap, ScreenSize};
 use hardpan_terminal::text::wrap;
 use hardpan_terminal::theme::Theme;
 use hardpan_terminal::transcript::BlockSource;
@@ -41,8 +41,8 @@ use ratatui::text::{Line, Span};
 use tokio::sync::mpsc as async_channel;
 
 use crate::args::ChatArgs;
-use crate::chat::commands::arguments::ArgumentSource;
-use crate::chat::{ExitError, commands, display};
+use crate::chat::commands::arguments::{ArgumentSource, CommandNames};
+use crate::chat::{ExitError, display};
 use crate::first_minute;
 use crate::output::safe_lines;
 use conversation::{FaceConversation, FaceSender};
@@ -68,6 +68,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
 
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let mut model = new_model(&app, theme)?;
+    model.page.protocol = PictureProtocol::detect(|name| std::env::var(name).ok());
     model.has_motion = app.settings.config.motion.unwrap_or_default() == MotionSetting::On;
     if let Some(draft) = conversation.left_draft() {
         model.editor.set_text(&draft);
@@ -80,16 +81,21 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     model.status = status::status_line(&app);
     fill_file_source(&app, &face);
     show_outlook(&app, &face);
-    let (clock, rewrap) = (program_clock(), Rewrap::detect(|name| std::env::var(name).ok()));
+    let options = FaceOptions {
+        rewrap: Rewrap::detect(|name| std::env::var(name).ok()),
+        takes_mouse: app.settings.config.mouse.unwrap_or_default(),
+    };
+    let clock = program_clock();
     let mut host = PageHost::new(app.clone(), sender.clone(), effects_sender);
     notices.start();
+    extension_face::extension_keys(&app).into_iter().for_each(|event| face.event(event));
     if app.settings.config.screen == Some(ScreenKind::Full) {
         let _ = sender.send(FaceMessage::Open(ViewKind::Full));
     }
     let input = sender.clone();
     let terminal = std::thread::Builder::new()
         .name("terminal".into())
-        .spawn(move || runner::run(model, clock, rewrap, input, &messages, &mut host))
+        .spawn(move || runner::run(model, clock, options, input, &messages, &mut host))
         .context("cannot start the terminal's thread")?;
 
     let interrupt = conversation.run(&mut effects, None).await;
@@ -113,9 +119,8 @@ pub fn program_clock() -> Clock {
 fn new_model(app: &Arc<ConversationApp>, theme: Theme) -> Result<Model> {
     let history = history_file(app).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let mut editor = Editor::new(History::parse(&history), |text| text.len().div_ceil(4));
-    let descriptions = commands::descriptions(&app.agent);
-    let arguments = ArgumentSource::new(app);
-    editor.set_sources(vec![Arc::new(CommandSource::new(descriptions)), Arc::new(arguments)]);
+    let (names, arguments) = (CommandNames::new(app), ArgumentSource::new(app));
+    editor.set_sources(vec![Arc::new(names), Arc::new(arguments)]);
     let own: &BTreeMap<String, Vec<String>> = &app.settings.config.keys;
     let keymap = Keymap::new(own).context("the keys in config.toml cannot be used")?;
     let (columns, rows) = crate::chat::screen::screen_size();
@@ -144,7 +149,7 @@ fn fill_file_source(app: &Arc<ConversationApp>, face: &FaceSender) {
             }
             _ => String::new(),
         };
-        let commands = CommandSource::new(commands::descriptions(&app.agent));
+        let commands = CommandNames::new(&app);
         let files = FileSource::new(files, Arc::new(describe));
         let arguments = ArgumentSource::new(&app);
         let sources = CompletionSources(vec![Arc::new(commands), Arc::new(arguments), Arc::new(files)]);

@@ -1,5 +1,6 @@
 //! The interactive session as plain lines (`--plain`): [`converse`] reads lines from standard input
-//! and prints what [`PlainFace`] makes of the conversation.
+//! and prints what [`PlainFace`] makes of the conversation. Lines of a pipe are a list: each one is
+//! answered before the next, and a failure is told by the exit code.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hardpan_terminal::model::Effect;
-use hardpan_terminal::plain::{PlainDetail, PlainEvent, PlainFace};
+use hardpan_terminal::plain::{PipedLines, PlainDetail, PlainEvent, PlainFace};
 use hardpan_terminal::runner::Clock;
 use hardpan_terminal::theme::Theme;
 use tokio::sync::mpsc as async_channel;
@@ -43,7 +44,8 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let (columns, _) = screen::screen_size();
     let detail = if is_json { PlainDetail::QuestionsAndNotes } else { PlainDetail::Everything };
-    let mut plain = PlainFace::new(theme, columns, detail, io::stdin().is_terminal());
+    let is_piped = !io::stdin().is_terminal();
+    let mut plain = PlainFace::new(theme, columns, detail, !is_piped);
     let greeting = plain.greet(&if is_json { Vec::new() } else { greeting(&conversation.app) });
     if !is_json {
         show_outlook(&conversation.app, &face);
@@ -55,14 +57,17 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let write = if is_json { write_to_stderr } else { write_to_stdout };
     let printer = std::thread::Builder::new().name("plain-face".into()).spawn(move || {
         write(&greeting);
-        run(&mut plain, &program_clock(), &messages, &effects_sender, write);
+        let piped = is_piped.then(PipedLines::default);
+        run(&mut plain, piped, &program_clock(), &messages, &effects_sender, write);
     })?;
     let lines = sender.clone();
     // Its own thread, because reading a terminal cannot be cancelled.
     std::thread::Builder::new().name("plain-input".into()).spawn(move || read_lines(&lines))?;
 
     let on_interrupt = || drop(sender.send(PlainEvent::Interrupt));
-    let interrupt = conversation.run(&mut effects, Some(&on_interrupt)).await;
+    // Ctrl-C ends a list of prompts with what runs.
+    let on_interrupt: Option<&(dyn Fn() + Sync)> = if is_piped { None } else { Some(&on_interrupt) };
+    let interrupt = conversation.run(&mut effects, on_interrupt).await;
     drop(effects);
     let ended = conversation.close().await?;
     notices.stop();
@@ -76,12 +81,16 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     if !is_json {
         ended.say_goodbye();
     }
-    interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))
+    let failure = ended.failure().filter(|_| is_piped);
+    let end = interrupt.map(ExitError::interrupted).or(failure);
+    end.map_or(Ok(()), |end| Err(end.into()))
 }
 
 /// Prints what happens, and passes on what is to be done, until nobody takes that any more.
+/// With `piped`, lines wait there until it is their turn.
 fn run(
     face: &mut PlainFace,
+    mut piped: Option<PipedLines>,
     clock: &Clock,
     messages: &Receiver<PlainEvent>,
     effects: &UnboundedSender<Effect>,
@@ -95,10 +104,19 @@ fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let is_end = event == PlainEvent::End;
-        let (text, asked) = face.update(event, clock());
-        write(&text);
-        for effect in asked {
-            let _ = effects.send(effect);
+        let show = |face: &mut PlainFace, event| {
+            let (text, asked) = face.update(event, clock());
+            write(&text);
+            for effect in asked {
+                let _ = effects.send(effect);
+            }
+        };
+        match (&mut piped, event) {
+            (Some(piped), event @ (PlainEvent::Line(_) | PlainEvent::End)) => piped.push(event),
+            (_, event) => show(face, event),
+        }
+        while let Some(event) = piped.as_mut().and_then(|piped| piped.next_for(face)) {
+            show(face, event);
         }
         if is_end && effects.is_closed() {
             return;

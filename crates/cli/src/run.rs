@@ -82,6 +82,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
+        Some(Command::Extensions(args)) => crate::extensions::run(args),
         Some(Command::Trust(args)) => crate::trust::trust(args),
         Some(Command::Doctor(args)) => crate::doctor::doctor(args),
         Some(Command::Init(args)) => crate::init::init(args),
@@ -257,9 +258,10 @@ fn forget_refusals() -> Result<()> {
 }
 
 /// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.
-pub fn welcome() -> Result<()> {
+pub fn welcome(folder: Option<&Path>) -> Result<()> {
     let mut request_args = RequestArgs { prompt: Some(SAMPLE_PROMPT.to_owned()), ..RequestArgs::default() };
-    let folder = working_folder(None)?;
+    request_args.target_args.dir = folder.map(Path::to_owned);
+    let folder = working_folder(folder)?;
     request_args
         .files
         .extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));

@@ -96,7 +96,7 @@ fn answer_json(request: &AssembledRequest, answer: &Answer, notices: &[String]) 
 }
 
 fn usage_json(usage: &ReportedUsage) -> serde_json::Value {
-    let ReportedUsage { tokens, reports_cache: _, other } = usage;
+    let ReportedUsage { tokens, reports_cache: _, searches: _, other } = usage;
     let mut json = json!({
         "input": tokens.input,
         "cache_read": tokens.cache_read,

@@ -20,6 +20,9 @@ use crate::views::{self, width};
 /// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
 
+/// From this many columns on, a list has room for the branches of git.
+const WIDE: usize = 100;
+
 /// Whether to ask the user before deleting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Confirmation {
@@ -55,6 +58,9 @@ struct FolderArgs {
     /// Use the sessions of this folder [default: the current folder]
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     dir: Option<PathBuf>,
+    /// Only sessions that were last used on this branch of git
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
 }
 
 /// The argument that names a session.
@@ -163,6 +169,10 @@ impl FolderArgs {
     fn folder(&self) -> Result<Option<PathBuf>> {
         if self.all { Ok(None) } else { working_folder(self.dir.as_deref()).map(Some) }
     }
+
+    fn is_wanted(&self, session: &SessionSummary) -> bool {
+        self.branch.is_none() || session.git_branch.as_deref() == self.branch.as_deref()
+    }
 }
 
 fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
@@ -170,13 +180,17 @@ fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
 }
 
 fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
-    let sessions = store.list(folder_args.folder()?.as_deref());
+    let mut sessions = store.list(folder_args.folder()?.as_deref());
+    sessions.retain(|session| folder_args.is_wanted(session));
     if format == OutputFormat::Json {
         return output::print_json(&sessions);
     }
     if sessions.is_empty() {
         let place = if folder_args.all { "" } else { " here" };
-        note!("no sessions{place} yet: start one with hardpan -p \"…\"");
+        match &folder_args.branch {
+            Some(branch) => note!("no session{place} was last used on the branch {}", safe(branch)),
+            None => note!("no sessions{place} yet: start one with hardpan -p \"…\""),
+        }
         return Ok(());
     }
     let folder: &[(&'static str, Align)] = if folder_args.all { &[("folder", Align::Left)] } else { &[] };
@@ -189,6 +203,7 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
             session.messages.to_string(),
             dollars(session.dollars),
             session.model.as_deref().unwrap_or("-").to_owned(),
+            session.git_branch.as_deref().unwrap_or("-").to_owned(),
         ];
         cells.truncate(columns.len());
         cells.extend(folder_args.all.then(|| session.cwd.to_string()));
@@ -201,14 +216,19 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
 /// The columns of a list before a session's title. On a narrow terminal, the title is more useful than
 /// the cost.
 fn list_columns(width: usize) -> &'static [(&'static str, Align)] {
-    const COLUMNS: [(&str, Align); 5] = [
+    const COLUMNS: [(&str, Align); 6] = [
         ("id", Align::Left),
         ("last used (UTC)", Align::Left),
         ("messages", Align::Right),
         ("cost", Align::Right),
         ("model", Align::Left),
+        ("branch", Align::Left),
     ];
-    if width < NARROW { &COLUMNS[..1] } else { &COLUMNS }
+    match width {
+        ..NARROW => &COLUMNS[..1],
+        NARROW..WIDE => &COLUMNS[..5],
+        _ => &COLUMNS,
+    }
 }
 
 /// A time to the minute, in UTC: `2026-11-15 07:12`.
@@ -232,7 +252,8 @@ fn search(
     folder_args: &FolderArgs,
     format: OutputFormat,
 ) -> Result<()> {
-    let matches = store.search(folder_args.folder()?.as_deref(), words);
+    let mut matches = store.search(folder_args.folder()?.as_deref(), words);
+    matches.retain(|found| folder_args.is_wanted(&found.summary));
     if format == OutputFormat::Json {
         return output::print_json(&matches);
     }
@@ -354,6 +375,6 @@ mod tests {
     #[test]
     fn a_narrow_terminal_has_room_for_what_a_session_is_about() {
         let names = |width| list_columns(width).iter().map(|(name, _)| *name).collect::<Vec<_>>();
-        assert_eq!((names(69), names(70).len()), (vec!["id"], 5));
+        assert_eq!((names(69), names(70).len(), names(100).len()), (vec!["id"], 5, 6));
     }
 }

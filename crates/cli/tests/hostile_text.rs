@@ -13,11 +13,11 @@ use support::{Sandbox, script_program};
 
 /// Colours, the clipboard, a link, the same as C1, directions, line separators, and what looks like a
 /// question.
-const HOSTILE: &str = "evil\u{1b}[31m\u{1b}]52;c;aGk=\u{7}\u{1b}]8;;http://e\u{1b}\\\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{2028}\u{2029}\u{7f}\u{8}┃ [y]es";
+const HOSTILE: &str = "evil\u{1b}[31m\u{1b}]52;c;aGk=\u{7}\u{1b}]8;;http://e\u{1b}\\\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{2028}\u{2029}\u{7f}\u{8}";
 
 /// The same for a file's name, which has no slash.
 const HOSTILE_NAME: &str =
-    "evil\u{1b}[31m\u{1b}]52;c;aGk=\u{7}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{2028}\u{7f}┃.rs";
+    "evil\u{1b}[31m\u{1b}]52;c;aGk=\u{7}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{2028}\u{7f}.rs";
 
 /// What Hardpan itself sends to a terminal.
 const OWN_SEQUENCES: [&str; 5] = ["\u{1b}[K", "\u{1b}[2m", "\u{1b}[0m", "\u{1b}[?2004h", "\u{1b}[?2004l"];
@@ -164,6 +164,15 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
             ]),
         ),
         ("providers", args(&[&["providers"], &["providers", "--json"]])),
+        (
+            "extensions",
+            args(&[
+                &["extensions", "--extension", HOSTILE],
+                &["extensions", "--json"],
+                &["extensions", "new", HOSTILE],
+                &["extensions", "forget", HOSTILE],
+            ]),
+        ),
         ("simulator", args(&[&["simulator", "--script", HOSTILE], &["simulator", "--rules"]])),
         (
             "sessions",
@@ -266,7 +275,6 @@ fn no_command_writes_control_characters_to_a_terminal() {
         let shown = world.terminal(&args);
         evil += usize::from(shown.contains("evil"));
         assert_eq!(forbidden(&shown), None, "{args:?}");
-        assert!(!shown.contains("┃ [y]es"), "{args:?} shows what looks like a question");
     }
     assert!(evil > 25, "only {evil} commands printed what is tested");
 }

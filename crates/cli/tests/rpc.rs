@@ -222,6 +222,28 @@ fn what_can_be_asked_is_told() {
     assert_eq!(completed["completions"][0]["text"], "model", "{completed}");
     let names = client.data(json!({"type": "complete", "text": "/pri"}));
     assert_eq!(names["completions"][0]["text"], "/price", "{names}");
+    // What an argument can name, with what it is; by its words, too.
+    for (typed, text, detail) in [
+        ("/tree e", id.as_str().expect("an id"), "you: first"),
+        ("/exclude first", &format!("message:{}", id.as_str().expect("an id")), "you: first"),
+        ("/layout ti", "tiers", "in tiers"),
+        ("/defer mod", "model", "switch to another"),
+        ("/defer model opus-5-5", "anthropic/claude-opus-5-5", "tokens, $"),
+    ] {
+        let found = client.data(json!({"type": "complete", "text": typed}));
+        let choices = found["completions"].as_array().expect("a list");
+        let choice = choices.iter().find(|choice| choice["text"] == text);
+        let told = choice.and_then(|choice| choice["detail"].as_str()).unwrap_or_default();
+        assert!(told.contains(detail), "{typed}: {found}");
+    }
+    let none = client.data(json!({"type": "complete", "text": "/resume "}));
+    assert_eq!(none["completions"], json!([]), "there is no other conversation");
+    client.data(json!({"type": "prompt", "message": "/new"}));
+    let other = client.data(json!({"type": "complete", "text": "/resume firs"}));
+    assert!(
+        other["completions"][0]["detail"].as_str().is_some_and(|it| it.starts_with("first · ")),
+        "{other}"
+    );
     let help = client.data(json!({"type": "prompt", "message": "/help"}));
     assert_eq!(help["taken"], "command");
     assert!(help["said"].as_str().expect("a text").contains("/model"));
@@ -744,6 +766,26 @@ fn a_command_may_ask_for_a_line_of_text() {
     let given_up = ask(&mut client, "second", Value::Null);
     assert_eq!(given_up["data"]["said"], "/name: expected a name: /name TEXT", "{given_up}");
     assert_eq!(client.data(json!({"type": "get_state"}))["session"]["name"], "A fine talk");
+}
+
+#[test]
+fn an_extension_asks_the_client() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, WRITER, "");
+    let source = "export default (pi) => pi.registerCommand('pick', { handler: async (args, ctx) => { const one = await ctx.ui.select('Which?', ['a', 'b']); const sure = await ctx.ui.confirm('Sure?', one); ctx.ui.setStatus('s', `${one} ${sure} ${ctx.mode}`); } });";
+    sandbox.write("work/pick.ts", source);
+    let mut client = Client::start(&sandbox, &["--extension", "pick.ts"]);
+    client.raw(format!("{}\n", json!({"type": "prompt", "id": 1, "message": "/pick"})).as_bytes());
+    let question = client.event("dialog_request");
+    assert_eq!((&question["kind"], &question["owner"]), (&json!("select"), &json!("pick")), "{question}");
+    assert_eq!(question["choices"], json!(["a", "b"]));
+    let answer = json!({"type": "dialog_response", "id": question["id"], "value": "b"});
+    client.raw(format!("{answer}\n").as_bytes());
+    let question = client.event("dialog_request");
+    assert_eq!((&question["kind"], &question["message"]), (&json!("confirm"), &json!("b")), "{question}");
+    let answer = json!({"type": "dialog_response", "id": question["id"], "confirmed": true});
+    client.raw(format!("{answer}\n").as_bytes());
+    assert_eq!(client.event("face_change")["text"], "b true rpc");
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! The conversation in a terminal: how lines are typed, and what a person sees of what happens.
 
+#[path = "terminal/devices.rs"]
+mod devices;
 #[path = "terminal/in_tmux.rs"]
 mod in_tmux;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
 use hardpan_prompt::{MessageBody, MessagePart};
 use test_cli::{Terminal, TestCli};
@@ -316,6 +321,8 @@ fn a_draft_survives_a_kill_and_a_megabyte_is_one_paste() {
     let drafts = cli.sandbox.work().with_file_name("home").join(".local/state/hardpan/drafts");
     let is_stored = || {
         let files = std::fs::read_dir(&drafts).into_iter().flatten().flatten();
+        // A hidden file is still being written.
+        let files = files.filter(|file| !file.file_name().to_string_lossy().starts_with('.'));
         let texts: Vec<String> = files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect();
         texts == ["half a thought"]
     };
@@ -382,6 +389,72 @@ fn plain_lines_need_no_terminal() {
         assert!(said.contains(line), "no {line:?} in {said}");
     }
     assert!(!said.contains('\u{1b}'), "{said:?}");
+}
+
+/// Where each of these begins, in this order.
+fn places(text: &str, parts: &[&str]) -> Vec<usize> {
+    let mut from = 0;
+    let place = |part: &&str| {
+        let at = text[from..].find(part).unwrap_or_else(|| panic!("no {part:?} behind {from} in {text}"));
+        from += at + part.len();
+        from
+    };
+    parts.iter().map(place).collect()
+}
+
+#[test]
+fn piped_lines_are_answered_one_by_one_and_a_failure_is_told_by_the_exit_code() {
+    let script = "
+turns:
+  - when: {contains: slow}
+    delay: 400ms
+    text: That took a while.
+default: {text: Fine.}
+";
+    let cli = TestCli::with_script("", script);
+    let ran = cli.print_with(&["--plain"], "a slow one\n\nsecond\n/quit\nnever\n");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(ran.code, Some(0), "{said}{}", ran.stderr);
+    places(
+        &said,
+        &[
+            "you: a slow one\n",
+            "model: That took a while.\n",
+            "you: second\n",
+            "model: Fine.\n",
+            "you: /quit\n",
+        ],
+    );
+    assert_eq!(user_messages(&cli), ["a slow one", "second"]);
+    // What fails does not keep the rest from being done.
+    for (lines, expected) in [("!true\nHello\n", 0), ("!false\nHello\n", 1), ("/nothing\nHello\n", 1)] {
+        let ran = cli.print_with(&["--plain"], lines);
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(ran.code, Some(expected), "{lines:?}: {said}{}", ran.stderr);
+        assert!(said.contains("model: Fine.\n"), "{lines:?}: {said}");
+    }
+}
+
+/// `kill -9` right after going back: the conversation is there again.
+#[test]
+fn going_back_survives_a_kill() {
+    let cli = TestCli::with_script("", "default: {text: Fine.}\n");
+    let ran = cli.print_with(&["--plain"], "first\nsecond\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let answer = cli.messages()[1].id.to_string();
+    let mut command = cli.command(&["--plain", "--continue"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    writeln!(input, "/tree {answer}").expect("it reads");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let told: Vec<String> =
+        lines.map_while(Result::ok).take_while(|line| !line.contains("went back to")).collect();
+    child.kill().expect("it runs until then");
+    child.wait().expect("it ends");
+    assert_eq!(user_messages(&cli), ["first"], "{told:?}");
+    let ran = cli.print_with(&["--plain", "--continue"], "another second\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(user_messages(&cli), ["first", "another second"]);
 }
 
 /// The end of a run, the status line, `/cost` and `hardpan cost` name the same amount with the same

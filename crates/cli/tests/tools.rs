@@ -1,6 +1,10 @@
 //! The binary with hands: approvals, the terminal face, undo, compaction, what is left behind. It talks to a simulator
 //! over HTTP.
 
+#[path = "tools/extensions.rs"]
+mod extensions;
+#[path = "tools/hooks.rs"]
+mod hooks;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
@@ -225,7 +229,7 @@ fn a_long_conversation_is_compacted_and_what_was_done_before_can_be_taken_back()
     let before = cli.messages().len();
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
     terminal.expect(&format!("{before} messages so far"));
-    terminal.say("/compact the ropes", "with a summary:");
+    terminal.say("/compact the ropes", "with a summary");
     terminal.expect("The summary of it all.");
     terminal.expect("Files changed so far: a.txt");
     terminal.say("/undo", "restored");

@@ -1,5 +1,6 @@
 //! [`assemble`]: from a snapshot to a prompt that fits the model's window and abilities.
 
+mod ephemeral; // texts for one request, after everything that is cached
 mod images; // not more images than a request takes
 mod markers; // breakpoints as the provider takes them
 mod window; // what is left out when the window is full
@@ -176,6 +177,9 @@ fn arrange_once(
 ) -> AssembledPrompt {
     let input = LayoutInput { snapshot, target, texts, render_cache };
     let Arrangement { mut prompt, layout_state, mut measured, fold } = arrange(&input);
+    if ephemeral::append_texts(&mut prompt, &snapshot.ephemeral) {
+        measured = None;
+    }
     if !target.model.tools || prompt.tools.is_empty() {
         prompt = without_tools(&prompt, texts);
         measured = None;

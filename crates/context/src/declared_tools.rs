@@ -90,7 +90,8 @@ impl ToolPlace<'_> {
             // A layout that folds knows what is left, and where it folds.
             _ if self.layout.folds() => false,
             Some(FoldReason::CacheLost) => !costs_reasoning(input),
-            // Nothing was asked to be kept for longer.
+            // With any other setting the beginning may have been cached for an hour, and only layouts
+            // that fold know whether it was: not to lose it, the tools wait for the hour.
             Some(FoldReason::ShortCacheLost) => {
                 snapshot.cache_lifetime == LifetimeSetting::FiveMinutes && !costs_reasoning(input)
             }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, Image, ItemKind, Origin, Prompt, PromptMessage, Region, ResultPart, Role, Segment,
-    Thinking, Tool, ToolBlock, ToolOutcome, ToolResult,
+    Block, Content, Image, ItemKind, Origin, Prompt, PromptMessage, ProviderContent, Region, ResultPart,
+    Role, Segment, Thinking, Tool, ToolBlock, ToolOutcome, ToolResult,
 };
 
 use crate::PromptTexts;
@@ -18,8 +18,13 @@ use crate::texts::fill_template;
 /// The same prompt without tools: calls and results become text. The layouts' own calls, which only
 /// carry context, become a user message with an "Ok." reply, as in `tiers`.
 pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
-    let mut plain =
-        Prompt { tools: Vec::new(), thinking: Thinking::Unspecified, messages: Vec::new(), ..prompt.clone() };
+    let mut plain = Prompt {
+        tools: Vec::new(),
+        thinking: Thinking::Unspecified,
+        messages: Vec::new(),
+        web_search: None,
+        ..prompt.clone()
+    };
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
     for message in &prompt.messages {
         let mut message = message.clone();
@@ -31,6 +36,11 @@ pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
                 Content::Call(call) if call.origin.is_rule() => continue,
                 // Reasoning belongs to the calls it led to; without tools, none come or go.
                 Content::Reasoning(_) | Content::ToolChange(_) => continue,
+                // Neither is there a search.
+                Content::Provider(ProviderContent { json: _, text, origin }) => match text {
+                    Some(text) => Content::Text(vec![Segment { text, origin }]),
+                    None => continue,
+                },
                 Content::Call(call) => {
                     names.insert(call.id.clone(), call.name.clone());
                     let values = [("name", &*call.name), ("arguments", call.arguments.as_str())];

@@ -8,6 +8,7 @@
 mod conversion; // converts message by message
 mod incremental; // reuses the part of the last conversion that cannot change any more
 mod pairing; // which result answers which call
+mod searches; // blocks of a provider's own web search
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use hardpan_models::ToolSchemaStyle;
 use hardpan_prompt::{
     Hash, MessageId, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Tier,
-    TokenCounter, Tool, ToolBlock,
+    TokenCounter, Tool, ToolBlock, WebSearch,
 };
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
@@ -43,12 +43,18 @@ impl LayoutInput<'_> {
         self.render_cache.counter.measure(prompt).scaled(&self.target.factor)
     }
 
+    /// The search that the provider's own tool performs, if there is one and it is asked for.
+    pub(crate) fn web_search(&self) -> Option<WebSearch> {
+        let is_possible = self.target.has_search_tool() && !self.snapshot.stands_alone;
+        self.snapshot.web_search.filter(|_| is_possible)
+    }
+
     /// A prompt with its settings but without tools, system prompt and messages.
     pub(crate) fn empty_prompt(&self) -> Prompt {
-        let plugin = &self.target.profile.web_search_plugin;
-        let web_search = self.snapshot.web_search.filter(|_| plugin.is_some());
+        let web_search = self.snapshot.web_search.filter(|_| !self.snapshot.stands_alone);
+        let web_search = web_search.filter(|_| self.target.has_web_search());
         let mut left_out = self.snapshot.unavailable.clone();
-        if web_search.is_none() && self.snapshot.web_search.is_some() {
+        if self.snapshot.web_search.is_some() && !self.target.has_web_search() {
             let key = OmissionKey::Feature("web_search");
             left_out.push(Omission { key, reason: OmissionReason::NoSearchPlugin });
         }

@@ -69,8 +69,8 @@ pub use panels::{DetachLimits, FrozenHistory};
 pub use render_cache::RenderCache;
 pub use secrets::{FoundSecret, Redactions, SecretScanner, secret_id};
 pub use snapshot::{
-    AgentMode, ContextImage, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry, ItemEntry,
-    LostCache, ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot,
+    AgentMode, ContextImage, EphemeralText, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry,
+    ItemEntry, LostCache, ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot,
     SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, SystemParts, ThinkingEntry,
     TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
 };

@@ -197,7 +197,11 @@ impl Redactions {
                     }
                 }
             }
-            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {}
+            Content::Image(..)
+            | Content::Reasoning(_)
+            | Content::Call(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => {}
         }
     }
 }
@@ -221,7 +225,11 @@ fn for_each_text(content: &Content, handle: &mut dyn FnMut(&str)) {
                 }
             }
         }
-        Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {}
+        Content::Image(..)
+        | Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => {}
     }
 }
 

@@ -224,8 +224,21 @@ pub struct Snapshot {
     pub answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
     /// Messages whose reasoning is not sent any more, since something before it has changed.
     pub stale_reasoning: Arc<BTreeSet<MessageId>>,
+    /// Texts that are for this request alone: they stand after everything that is cached.
+    pub ephemeral: Vec<EphemeralText>,
     /// Secrets that the request must not contain. Not part of a snapshot's file.
     pub redactions: Arc<crate::Redactions>,
+}
+
+/// A text for one request, after everything that is cached. The next request is as if it had never been
+/// there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EphemeralText {
+    /// The extension that wants the model to read it.
+    pub extension: Arc<str>,
+    /// What the model reads.
+    pub text: Text,
 }
 
 /// The overview and the map as they would be chosen now. The cached part of a prompt keeps an
@@ -285,6 +298,7 @@ impl Snapshot {
             layout_state: LayoutState::default(),
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
+            ephemeral: Vec::new(),
             redactions: Arc::default(),
         }
     }

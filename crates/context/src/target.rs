@@ -38,6 +38,16 @@ impl Target {
         self.model.system_messages && self.model.tools
     }
 
+    /// Whether the provider can search the web for the model.
+    pub fn has_web_search(&self) -> bool {
+        self.profile.web_search_plugin.is_some() || self.has_search_tool()
+    }
+
+    /// Whether the provider has a search tool of its own, whose blocks go back to it.
+    pub fn has_search_tool(&self) -> bool {
+        self.profile.web_search_price.is_some() && self.profile.protocol.traits().search_tool
+    }
+
     /// What is lost of the cache of a request that was answered so many seconds ago by this model:
     /// everything if another model answers now or all entries have expired, else what was cached for a
     /// lifetime that is over. `None`: nothing.

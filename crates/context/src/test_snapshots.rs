@@ -51,6 +51,7 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
                 Content::Text(segments) => text(segments),
                 Content::Image(..) => "[image]".to_owned(),
                 Content::Reasoning(reasoning) => format!("[thinks {}]", reasoning.text),
+                Content::Provider(block) => format!("[provider {}]", block.json.as_str()),
                 Content::ToolChange(change) => match &change.action {
                     ToolChangeAction::Define(tool) => format!("[adds {}]", tool.name),
                     ToolChangeAction::Restore(name) => format!("[restores {name}]"),

@@ -132,7 +132,7 @@ impl Ledger {
     /// Adds what a verdict says was lost.
     pub fn record_loss(&mut self, verdict: &Verdict) {
         if verdict.is_loss() {
-            let losses = self.losses.entry(verdict.cause.name().into()).or_default();
+            let losses = self.losses.entry(verdict.cause.account()).or_default();
             losses.times += 1;
             losses.tokens += verdict.lost_tokens;
             losses.dollars += verdict.lost_dollars;

@@ -29,6 +29,8 @@ mod reconcile; // VerdictSource: our word and the provider's
 mod tests;
 mod trace; // Trace, PieceOrigin: what is remembered of a prompt // CacheMonitorChange: how a monitor is stored
 
+use std::sync::Arc;
+
 use hardpan_prompt::CacheDiagnosis;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +101,13 @@ impl Verdict {
         }
     }
 
+    /// The verdict with an extension to blame, because it made the change that the cause names.
+    #[must_use]
+    pub fn caused_by_extension(self, extension: Arc<str>) -> Self {
+        let cause = Cause::ChangedByExtension { extension, change: Box::new(self.cause) };
+        Verdict { cause, blame: Blame::Extension, ..self }
+    }
+
     /// Whether any tokens were paid again.
     pub fn is_loss(&self) -> bool {
         self.lost_tokens > 0
@@ -139,6 +148,9 @@ impl Verdict {
             .map(|origin| format!(", from {} on", replace_control_characters(&origin.describe())));
         let blame = match self.blame {
             Blame::Us => " Hardpan could have avoided it.",
+            Blame::Extension => {
+                " The extension could have avoided it: `ctx.ephemeral` says what changes from turn to turn."
+            }
             Blame::Provider => " Only the provider could have avoided it.",
             Blame::Person => " You could have avoided it.",
             Blame::Nobody => "",

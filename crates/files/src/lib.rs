@@ -27,6 +27,7 @@
 mod file_guard; // FileGuard: which files may become context
 mod lines; // read_lines: lines of bounded length
 mod open_folder; // OpenFolder: a folder held open, below which files are opened
+mod plain_path; // plain_path: a path without `.` and `..`
 mod private_file; // create_private_folder, write_private_file: for the owner only
 mod regular_file; // RegularFile: an open regular file
 mod unreadable; // UnreadableReason: why a file cannot be read
@@ -34,6 +35,7 @@ mod unreadable; // UnreadableReason: why a file cannot be read
 pub use file_guard::{FileGuard, HiddenFiles};
 pub use lines::{FileLines, LineExcess, MAX_LINE_BYTES, UnreadLine, read_lines};
 pub use open_folder::OpenFolder;
+pub use plain_path::plain_path;
 pub use private_file::{create_private_folder, write_private_file};
 pub use regular_file::{RegularFile, read_small_file, read_small_text, special_file_kind};
 pub use unreadable::{UnreadableFile, UnreadableReason};

@@ -28,6 +28,8 @@ pub struct ProtocolTraits {
     /// The system prompt is a field of its own, apart from the messages. The layout `panels` repeats
     /// it after the panels there.
     pub separate_system: bool,
+    /// Requests can ask for the server's own search tool, and Hardpan knows its form.
+    pub search_tool: bool,
     /// Clients of this protocol append the version to whatever base URL they are given: `/v1`.
     pub version_after_base_url: bool,
     /// A signature stands apart from the text of its reasoning: it goes back with the part that
@@ -48,6 +50,7 @@ impl Protocol {
             Protocol::Anthropic => ProtocolTraits {
                 signed_reasoning: true,
                 separate_system: true,
+                search_tool: true,
                 version_after_base_url: true,
                 detached_signatures: false,
                 alternating_roles: false,
@@ -55,6 +58,7 @@ impl Protocol {
             Protocol::Openai => ProtocolTraits {
                 signed_reasoning: false,
                 separate_system: false,
+                search_tool: false,
                 version_after_base_url: false,
                 detached_signatures: false,
                 alternating_roles: false,
@@ -62,6 +66,7 @@ impl Protocol {
             Protocol::Gemini => ProtocolTraits {
                 signed_reasoning: true,
                 separate_system: true,
+                search_tool: true,
                 version_after_base_url: true,
                 detached_signatures: true,
                 alternating_roles: true,
@@ -69,6 +74,7 @@ impl Protocol {
             Protocol::OpenaiResponses => ProtocolTraits {
                 signed_reasoning: true,
                 separate_system: false,
+                search_tool: true,
                 version_after_base_url: false,
                 detached_signatures: false,
                 alternating_roles: false,

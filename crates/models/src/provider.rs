@@ -229,6 +229,8 @@ pub struct ProviderProfile {
     pub document_context: bool,
     /// The id of the provider's web search plugin. `None`: it has none.
     pub web_search_plugin: Option<String>,
+    /// Dollars for a thousand searches with the provider's own search tool. `None`: it has none.
+    pub web_search_price: Option<f64>,
     /// How the schemas of declared tools are sent.
     pub schemas: ToolSchemaStyle,
     /// Whether a tool result may contain images. If not, they go into a user message of their own.
@@ -262,6 +264,7 @@ impl Default for ProviderProfile {
             configuration_updates: false,
             document_context: false,
             web_search_plugin: None,
+            web_search_price: None,
             schemas: ToolSchemaStyle::default(),
             tool_result_images: false,
             signed_calls: false,

@@ -195,6 +195,14 @@ pub enum ActionError {
         /// What there is.
         known: Vec<String>,
     },
+    /// The name is that of a file, which has no pages and cannot be hidden.
+    #[error("{id} is the file {path}, which is shown as a whole: close it to take it out of view")]
+    OpenFile {
+        /// The id as given.
+        id: String,
+        /// The file's path.
+        path: String,
+    },
     /// An argument has a value that it cannot have.
     #[error("{name} is no {what}: use {expected}")]
     Invalid {

@@ -1,17 +1,22 @@
 //! [`PanelRegistry`]: the panels of a conversation.
 
+mod listing; // PanelListing: a panel, as faces list it
+mod saved; // SavedPanels: what a session stores about them
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_prompt::{Hash, Item, ItemKind, Text};
 use hardpan_tools::Tool;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::PanelIds;
 use crate::paging::page_of;
 use crate::panel::{ActionCall, ActionError, Panel, PanelAction, RefreshContext, RefreshStrategy};
+pub use listing::PanelListing;
+use saved::SavedPanel;
+pub use saved::SavedPanels;
 
 /// Brings back a panel of a kind with many, from its key and what it saved; `None` if that is not
 /// possible any more.
@@ -53,72 +58,6 @@ struct Rendered {
     page: usize,
     pages: usize,
     body: Option<Text>,
-}
-
-/// What a session stores about its panels.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SavedPanels {
-    /// The ids of panels and of open files, by key.
-    #[serde(skip_serializing_if = "PanelIds::is_empty")]
-    pub ids: PanelIds,
-    /// The files that the model opened, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<Arc<str>>,
-    /// The panels by key.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    panels: BTreeMap<Arc<str>, SavedPanel>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct SavedPanel {
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    hidden: bool,
-    #[serde(skip_serializing_if = "is_first_page")]
-    page: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<Hash>,
-    #[serde(skip_serializing_if = "is_zero")]
-    changed_at_ms: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<Value>,
-}
-
-fn is_first_page(page: &usize) -> bool {
-    *page <= 1
-}
-
-fn is_zero(number: &i64) -> bool {
-    *number == 0
-}
-
-impl SavedPanels {
-    /// Without the panels that would be opened again: for a conversation that somebody else may have
-    /// written, which must start nothing.
-    pub fn without_opened_panels(mut self) -> Self {
-        self.panels.retain(|key, _| !key.contains(':'));
-        self
-    }
-}
-
-/// A panel, as faces list it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PanelListing {
-    /// Its id: `P1`.
-    pub id: Arc<str>,
-    /// Its key: `todo`.
-    pub key: String,
-    /// Its title.
-    pub title: String,
-    /// Whether it is kept out of requests.
-    pub hidden: bool,
-    /// The page that is shown, from 1.
-    pub page: usize,
-    /// How many pages there are; 0 for a panel without content.
-    pub pages: usize,
-    /// How long the shown content is, in bytes.
-    pub bytes: usize,
 }
 
 impl Entry {
@@ -223,6 +162,10 @@ impl Contents {
         match at {
             Some(at) => Ok(&mut self.entries[at]),
             None => {
+                let file = self.ids.key_of(name).and_then(|key| key.strip_prefix("file:"));
+                if let Some(path) = file.filter(|path| self.files.iter().any(|open| **open == **path)) {
+                    return Err(ActionError::OpenFile { id: name.to_owned(), path: path.to_owned() });
+                }
                 let known = self.entries.iter().map(|entry| entry.id.to_string()).collect();
                 Err(ActionError::NotFound { what: "panel", name: name.to_owned(), known })
             }

@@ -7,6 +7,7 @@
 //! lead to nothing.
 
 mod guard_rails; // SpineLimits: how far the agent goes on by itself
+mod notification; // NotificationKind: what happened that the model should know of
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ use tokio::sync::Notify;
 use crate::panel::{ActionCall, ActionError, Panel, PanelAction, RefreshStrategy, Revision};
 use guard_rails::SpentSinceUser;
 pub use guard_rails::{GuardRail, SpineLimits};
+use notification::Notification;
+pub use notification::NotificationKind;
 
 /// How many notifications are kept.
 const MAX_NOTIFICATIONS: usize = 50;
@@ -32,58 +35,6 @@ const MAX_TIMERS: usize = 20;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait after a failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(16);
-
-/// What a notification is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotificationKind {
-    /// The person said something. The message itself is in the conversation.
-    UserMessage,
-    /// The conversation was resumed.
-    Reload,
-    /// The output of a console matched, or its process ended.
-    Console,
-    /// A timer that the model set is due.
-    Timer,
-    /// A file was changed by somebody else.
-    FileChanged,
-    /// The run ended with todos that are not done.
-    TodoLeft,
-}
-
-impl NotificationKind {
-    fn name(self) -> &'static str {
-        match self {
-            NotificationKind::UserMessage => "user message",
-            NotificationKind::Reload => "reload",
-            NotificationKind::Console => "console",
-            NotificationKind::Timer => "timer",
-            NotificationKind::FileChanged => "file changed",
-            NotificationKind::TodoLeft => "todo left",
-        }
-    }
-
-    /// Whether it is a reason to go on. What the person says is answered anyway, files change for many
-    /// reasons, and todos are told one by one.
-    fn is_work(self) -> bool {
-        matches!(self, NotificationKind::Console | NotificationKind::Timer)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Notification {
-    number: u32,
-    at: Timestamp,
-    kind: NotificationKind,
-    text: String,
-    processed: bool,
-}
-
-impl Notification {
-    fn line(&self) -> String {
-        format!("{} {}: {}", self.number, self.kind.name(), self.text)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Timer {
@@ -365,7 +316,8 @@ impl Spine {
         drop(state);
         self.revision.bump();
         self.news.notify_one();
-        Ok(format!("you are reminded after {count} minutes"))
+        let unit = if count == 1 { "minute" } else { "minutes" };
+        Ok(format!("you are reminded after {count} {unit}"))
     }
 
     fn lock(&self) -> MutexGuard<'_, SpineState> {

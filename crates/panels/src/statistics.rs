@@ -6,6 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hardpan_prompt::Volatility;
+use hardpan_prompt::figures::format_dollars;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,8 +88,9 @@ impl Panel for Statistics {
         let StatisticsFigures { requests, input, cached, output, dollars, context, window } = *self.lock();
         (requests > 0).then(|| {
             format!(
-                "Up to your last answer:\nrequests: {requests}\ninput tokens: {input}, {}% from the cache\noutput tokens: {output}\ncost: ${dollars:.4}\ncontext: {context} of {window} tokens ({}%)",
+                "Up to your last answer:\nrequests: {requests}\ninput tokens: {input}, {}% from the cache\noutput tokens: {output}\ncost: {}\ncontext: {context} of {window} tokens ({}%)",
                 percent(cached, input),
+                format_dollars(dollars),
                 percent(context, window),
             )
         })
@@ -127,7 +129,7 @@ mod tests {
         let revision = statistics.revision();
         statistics.set(figures);
         assert_eq!(statistics.revision(), revision);
-        let shown = "Up to your last answer:\nrequests: 2\ninput tokens: 3000, 33% from the cache\noutput tokens: 50\ncost: $0.0123\ncontext: 1600 of 200000 tokens (1%)";
+        let shown = "Up to your last answer:\nrequests: 2\ninput tokens: 3000, 33% from the cache\noutput tokens: 50\ncost: $0.012\ncontext: 1600 of 200000 tokens (1%)";
         assert_eq!(statistics.render().unwrap(), shown);
         let restored = Statistics::default();
         restored.restore(statistics.save().as_ref());

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use crate::{
-    CacheLifetime, Effort, Hash, Image, Json, Omission, Origin, Region, SharedContent, Text, Thinking, Tool,
-    ToolChange,
+    CacheLifetime, Effort, Hash, Image, Json, Omission, Origin, ProviderContent, Region, SharedContent, Text,
+    Thinking, Tool, ToolChange,
 };
 
 /// The speaker of a message, as the provider's protocol knows it.
@@ -124,6 +124,8 @@ pub enum Content {
     Result(ToolResult),
     /// A tool that comes or goes; only in system messages.
     ToolChange(ToolChange),
+    /// A block of the provider's own web search; only in assistant messages.
+    Provider(ProviderContent),
 }
 
 /// One content block of the request: the unit that a provider caches by.
@@ -152,7 +154,8 @@ impl Block {
     pub fn can_hold_breakpoint(&self) -> bool {
         match &*self.content {
             Content::Text(segments) => segments.iter().any(|s| !s.text.trim().is_empty()),
-            Content::Reasoning(_) => false,
+            // A provider's block goes back as it came.
+            Content::Reasoning(_) | Content::Provider(_) => false,
             Content::Image(..) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => true,
         }
     }
@@ -162,7 +165,11 @@ impl Block {
         match &*self.content {
             Content::Image(..) => true,
             Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
-            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => false,
+            Content::Text(_)
+            | Content::Reasoning(_)
+            | Content::Call(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => false,
         }
     }
 
@@ -176,6 +183,7 @@ impl Block {
             Content::Call(call) => Some(&call.origin),
             Content::Result(result) => Some(&result.origin),
             Content::ToolChange(change) => Some(&change.origin),
+            Content::Provider(block) => Some(&block.origin),
         }
     }
 
@@ -216,6 +224,7 @@ impl Content {
                 Hash::chain([text(outcome), text(&r.call_id)].into_iter().chain(parts))
             }
             Content::ToolChange(change) => change.hash(),
+            Content::Provider(block) => Hash::chain([text("provider"), block.json.hash()]),
         }
     }
 }
@@ -269,7 +278,7 @@ pub struct ToolBlock {
 /// A web search that the provider itself performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSearch {
-    /// The most search results the provider may add to the prompt.
+    /// The most search results the provider may add to the prompt, or the most searches in an answer.
     pub max_results: u32,
 }
 

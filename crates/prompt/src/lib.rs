@@ -35,6 +35,7 @@ mod not_run; // NotRunReason: why a tool call has a result although its tool did
 mod omission; // Omission: what is left out of a prompt, and why
 mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
+mod provider_block; // ProviderBlock, WebSource: what a provider's own web search leaves in an answer
 mod provider_report; // CacheDiagnosis, DroppedReasoning: what a provider says besides its answer
 mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
@@ -53,11 +54,14 @@ pub use block::{
 pub use exchanges::{begins_exchange, exchange_ranges};
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility, key_name};
-pub use message::{AgentMessage, CallResult, MessageBody, MessageId, MessagePart, MessageState, ToolCall};
+pub use message::{
+    AgentMessage, CallResult, MessageBody, MessageFacts, MessageId, MessagePart, MessageState, ToolCall,
+};
 pub use not_run::{DeniedBy, NotRunReason};
 pub use omission::{Omission, OmissionKey, OmissionReason, UnavailableCode};
 pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
+pub use provider_block::{ProviderBlock, ProviderBlockKind, ProviderContent, WebSource, list_sources};
 pub use provider_report::{CacheDiagnosis, ChangedPart, DroppedReasoning};
 pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Image, Json, NotRunReason, Text, Tier};
+use crate::{Image, Json, NotRunReason, ProviderBlock, Text, Tier, TokenUsage, WebSource};
 
 /// A message's id, unique within its session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,9 @@ pub enum MessageState {
     Deleted,
 }
 
-/// One message of the conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One message of the conversation. Messages are equal if they say the same and are sent in the same form;
+/// what else is known about them does not count.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentMessage {
     /// Unique within the session; items and panels refer to messages by it.
     pub id: MessageId,
@@ -68,10 +69,24 @@ pub struct AgentMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "n")]
     pub unchanged_responses: Option<u32>,
+    /// What is known about it besides; a session stores it beside the message.
+    #[serde(skip)]
+    pub facts: Option<Arc<MessageFacts>>,
     /// The content, by author.
     #[serde(flatten)]
     #[schemars(with = "MessageBody")]
     pub body: Arc<MessageBody>,
+}
+
+/// What is known about a message and never sent: data for people, programs and extensions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageFacts {
+    /// Data of the tool or the extension that made it.
+    pub details: Option<serde_json::Value>,
+    /// Of an answer: what it used, and its price in dollars.
+    pub usage: Option<(TokenUsage, f64)>,
+    /// Of an answer that broke off: why, for people.
+    pub error: Option<Arc<str>>,
 }
 
 fn is_whole(state: &MessageState) -> bool {
@@ -193,6 +208,13 @@ pub enum MessagePart {
     },
     /// A tool call that the model made.
     ToolCall(ToolCall),
+    /// A block of the provider's own web search.
+    ProviderBlock(ProviderBlock),
+    /// The pages that the answer cites.
+    Sources {
+        /// In the order in which they are first cited.
+        sources: Vec<WebSource>,
+    },
 }
 
 impl MessagePart {
@@ -290,6 +312,15 @@ fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MessagePart>,
 /// The fields that a message of any role may have.
 const COMMON_FIELDS: [&str; 7] = ["id", "role", "time", "state", "tl_dr", "tier", "n"];
 
+impl PartialEq for AgentMessage {
+    fn eq(&self, other: &Self) -> bool {
+        let AgentMessage { id, time, state, tl_dr, tier, unchanged_responses, facts: _, body } = self;
+        (id, time, state, tl_dr, tier, unchanged_responses)
+            == (&other.id, &other.time, &other.state, &other.tl_dr, &other.tier, &other.unchanged_responses)
+            && (Arc::ptr_eq(body, &other.body) || *body == other.body)
+    }
+}
+
 impl AgentMessage {
     /// Whether a message of this role may have a field of this name. Deserializing ignores unknown
     /// fields, so that sessions of later versions can be read; callers that must reject them ask
@@ -316,8 +347,21 @@ impl AgentMessage {
             tl_dr: None,
             tier: None,
             unchanged_responses: None,
+            facts: None,
             body: Arc::new(body),
         }
+    }
+
+    /// Notes something about the message that is never sent.
+    pub fn note(&mut self, note: impl FnOnce(&mut MessageFacts)) {
+        let mut facts = self.facts.as_deref().cloned().unwrap_or_default();
+        note(&mut facts);
+        self.facts = Some(facts).filter(|facts| *facts != MessageFacts::default()).map(Arc::new);
+    }
+
+    /// Data of the tool or the extension that made the message.
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        self.facts.as_ref()?.details.as_ref()
     }
 
     /// Whether the message begins a new exchange: everything but the model's answers and tool

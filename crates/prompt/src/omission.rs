@@ -176,6 +176,8 @@ pub enum OmissionReason {
     ResultWithoutCall,
     /// Reasoning that only another model would accept.
     ForeignReasoning,
+    /// A web search that only the model that made it can take back, or one without its result.
+    ForeignSearch,
     /// Something before the reasoning has changed, and the model takes it back only after exactly
     /// what it came after.
     StaleReasoning,
@@ -225,6 +227,7 @@ impl OmissionReason {
             OmissionReason::CallWithoutResult => "call_without_result",
             OmissionReason::ResultWithoutCall => "result_without_call",
             OmissionReason::ForeignReasoning => "foreign_reasoning",
+            OmissionReason::ForeignSearch => "foreign_search",
             OmissionReason::StaleReasoning => "stale_reasoning",
             OmissionReason::PagedOut => "paged_out",
             OmissionReason::ReasoningAtEnd => "reasoning_at_end",
@@ -267,6 +270,9 @@ impl fmt::Display for OmissionReason {
             OmissionReason::ForeignReasoning => {
                 "its reasoning is unsigned or was made by another model; the rest is sent"
             }
+            OmissionReason::ForeignSearch => {
+                "its web search is incomplete, was made by another model, or searching is off; its text is sent"
+            }
             OmissionReason::ReasoningAtEnd => {
                 "its last reasoning led to nothing that can be sent; the rest is sent"
             }
@@ -279,7 +285,9 @@ impl fmt::Display for OmissionReason {
             OmissionReason::ImageWithoutPrompt => "images go with a prompt, and there is none",
             OmissionReason::NoDocumentIds => "this provider takes no document ids",
             OmissionReason::NoMessageForDocument => "no message of this request can carry it",
-            OmissionReason::NoSearchPlugin => "this provider has no plugin for it",
+            OmissionReason::NoSearchPlugin => {
+                "this provider has none, or Hardpan does not know how to ask for it"
+            }
             OmissionReason::RoundBeganWithoutThinking => {
                 "the round in progress was begun without it; it is on again with the next prompt"
             }

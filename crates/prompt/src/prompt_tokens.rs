@@ -116,6 +116,7 @@ fn counted(content: &Content, counter: &TokenCounter) -> Arc<[u32]> {
         Content::Image(image, _) => Arc::new([image.tokens() as u32]),
         Content::Reasoning(reasoning) => Arc::new([reasoning_tokens(reasoning, counter) as u32]),
         Content::Call(call) => counter.count_call(call),
+        Content::Provider(block) => Arc::new([encrypted_tokens(block.json.as_str()) as u32]),
         Content::Result(result) => result_segments(result, counter),
         Content::ToolChange(change) => match &change.action {
             ToolChangeAction::Define(tool) => counter.count_tool(tool),
@@ -126,11 +127,15 @@ fn counted(content: &Content, counter: &TokenCounter) -> Arc<[u32]> {
     }
 }
 
-/// Encrypted reasoning cannot be counted; one token for every four bytes, rounded up, stands for
-/// it. The signature is not counted.
+/// The signature is not counted.
 fn reasoning_tokens(reasoning: &Reasoning, counter: &TokenCounter) -> usize {
-    let redacted = reasoning.redacted.as_deref().map_or(0, |data| data.len().div_ceil(4));
-    counter.count(&reasoning.text) + redacted
+    counter.count(&reasoning.text) + reasoning.redacted.as_deref().map_or(0, encrypted_tokens)
+}
+
+/// What the provider encrypted cannot be counted; one token for every four bytes, rounded up, stands
+/// for it.
+fn encrypted_tokens(data: &str) -> usize {
+    data.len().div_ceil(4)
 }
 
 fn result_segments(result: &ToolResult, counter: &TokenCounter) -> Arc<[u32]> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{CacheDiagnosis, DroppedReasoning, Json, MessagePart, ToolCall};
+use hardpan_prompt::{
+    CacheDiagnosis, DroppedReasoning, Json, MessagePart, ProviderBlock, ProviderBlockKind, ToolCall,
+    WebSource,
+};
 use serde_json::Value;
 
 use crate::{AnswerEvent, ReportedUsage, StopReason, StreamError};
@@ -30,6 +33,9 @@ pub struct Answer {
     pub diagnosis: Option<CacheDiagnosis>,
     /// The reasoning that the provider took out of the request.
     pub dropped_reasoning: Vec<DroppedReasoning>,
+    /// The pages that the answer cites, each once.
+    pub sources: Vec<WebSource>,
+    searches: u64,
     /// Why the answer ended; `None` while it is still coming or after an error.
     pub stop: Option<StopReason>,
     /// The error that ended the answer, if one did.
@@ -39,10 +45,24 @@ pub struct Answer {
 
 #[derive(Clone, Debug, PartialEq)]
 enum AnswerPart {
-    Text(String),
-    Reasoning { text: String, signature: Option<Arc<str>> },
+    /// A text, and its cited pieces, each with where it ends.
+    Text {
+        text: String,
+        cited: Vec<(usize, ProviderBlock)>,
+    },
+    Reasoning {
+        text: String,
+        signature: Option<Arc<str>>,
+    },
     Redacted(Arc<str>),
-    Call { index: usize, id: Arc<str>, name: Arc<str>, json: String, ended: bool },
+    Provider(ProviderBlock),
+    Call {
+        index: usize,
+        id: Arc<str>,
+        name: Arc<str>,
+        json: String,
+        ended: bool,
+    },
 }
 
 /// A tool call of an answer, and whether it may be run.
@@ -95,8 +115,8 @@ impl Answer {
         match event {
             AnswerEvent::Start { id, model } => (self.id, self.model) = (id, model),
             AnswerEvent::Text(more) => match self.parts.last_mut() {
-                Some(AnswerPart::Text(text)) => text.push_str(&more),
-                _ => self.parts.push(AnswerPart::Text(more)),
+                Some(AnswerPart::Text { text, .. }) => text.push_str(&more),
+                _ => self.parts.push(AnswerPart::Text { text: more, cited: Vec::new() }),
             },
             AnswerEvent::Reasoning(more) => match self.parts.last_mut() {
                 Some(AnswerPart::Reasoning { text, signature: None }) => text.push_str(&more),
@@ -125,6 +145,20 @@ impl Answer {
                     *ended = true;
                 }
             }
+            AnswerEvent::WebSearch { query: _ } => self.searches += 1,
+            AnswerEvent::ProviderBlock(block) => match (block.kind, self.parts.last_mut()) {
+                (ProviderBlockKind::CitedText { .. }, Some(AnswerPart::Text { text, cited })) => {
+                    cited.push((text.len(), block));
+                }
+                _ => self.parts.push(AnswerPart::Provider(block)),
+            },
+            AnswerEvent::Sources(sources) => {
+                for source in sources {
+                    if self.sources.iter().all(|known| known.url != source.url) {
+                        self.sources.push(source);
+                    }
+                }
+            }
             AnswerEvent::Usage(usage) => self.usage = Some(usage),
             AnswerEvent::CacheDiagnosis(diagnosis) => self.diagnosis = Some(diagnosis),
             AnswerEvent::DroppedReasoning(dropped) => self.dropped_reasoning = dropped,
@@ -132,6 +166,12 @@ impl Answer {
             AnswerEvent::Stop(reason) => self.stop = Some(reason),
             AnswerEvent::Error(error) => self.error = Some(error),
         }
+    }
+
+    /// How many searches of the web the provider bills.
+    pub fn billed_searches(&self) -> u64 {
+        let reported = self.usage.as_ref().and_then(|usage| usage.searches);
+        reported.unwrap_or(self.searches)
     }
 
     fn call_mut(&mut self, wanted: usize) -> Option<&mut AnswerPart> {
@@ -145,7 +185,7 @@ impl Answer {
     pub fn text(&self) -> String {
         self.parts
             .iter()
-            .map(|part| if let AnswerPart::Text(text) = part { text.as_str() } else { "" })
+            .map(|part| if let AnswerPart::Text { text, .. } = part { text.as_str() } else { "" })
             .collect()
     }
 
@@ -153,23 +193,35 @@ impl Answer {
     ///
     /// Calls that must not run are included: providers require a result for every call.
     pub fn parts(&self) -> Vec<MessagePart> {
-        let part = |part: &AnswerPart| match part {
-            AnswerPart::Text(text) => MessagePart::text(text.as_str()),
-            AnswerPart::Reasoning { text, signature } => MessagePart::Reasoning {
-                text: text.as_str().into(),
-                signature: signature.clone(),
-                redacted: None,
-            },
-            AnswerPart::Redacted(data) => MessagePart::Reasoning {
-                text: Default::default(),
-                signature: None,
-                redacted: Some(data.clone()),
-            },
-            AnswerPart::Call { id, name, json, .. } => {
-                MessagePart::ToolCall(tool_call(id, name, parse_arguments(json).unwrap_or_default()))
-            }
-        };
-        self.parts.iter().map(part).collect()
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            let whole = match part {
+                AnswerPart::Text { text, cited } => {
+                    parts.push(MessagePart::text(text.as_str()));
+                    parts.extend(cited.iter().map(|(end, block)| cited_part(block, text.len() - end)));
+                    continue;
+                }
+                AnswerPart::Reasoning { text, signature } => MessagePart::Reasoning {
+                    text: text.as_str().into(),
+                    signature: signature.clone(),
+                    redacted: None,
+                },
+                AnswerPart::Redacted(data) => MessagePart::Reasoning {
+                    text: Default::default(),
+                    signature: None,
+                    redacted: Some(data.clone()),
+                },
+                AnswerPart::Provider(block) => MessagePart::ProviderBlock(block.clone()),
+                AnswerPart::Call { id, name, json, .. } => {
+                    MessagePart::ToolCall(tool_call(id, name, parse_arguments(json).unwrap_or_default()))
+                }
+            };
+            parts.push(whole);
+        }
+        if !self.sources.is_empty() {
+            parts.push(MessagePart::Sources { sources: self.sources.clone() });
+        }
+        parts
     }
 
     /// The tool calls in order, each with whether it may run.
@@ -224,6 +276,15 @@ impl FromIterator<AnswerEvent> for Answer {
         answer.extend(events);
         answer
     }
+}
+
+/// A cited piece of a text that goes on for `after` bytes.
+fn cited_part(block: &ProviderBlock, after: usize) -> MessagePart {
+    let mut block = block.clone();
+    if let ProviderBlockKind::CitedText { after: left, .. } = &mut block.kind {
+        *left = after;
+    }
+    MessagePart::ProviderBlock(block)
 }
 
 fn tool_call(id: &Arc<str>, name: &Arc<str>, arguments: Json) -> ToolCall {

@@ -188,13 +188,19 @@ impl Client {
     /// }
     /// ```
     pub fn send<'a>(&'a self, request: ClientRequest<'a>) -> AnswerStream<'a> {
+        self.send_as(request, None)
+    }
+
+    /// Sends a request with another body than [`Client::prepare`] makes for it. Should the server refuse
+    /// something, the request goes on with its own prompt.
+    pub fn send_as<'a>(&'a self, request: ClientRequest<'a>, body: Option<Bytes>) -> AnswerStream<'a> {
         let send_now = Arc::new(Notify::new());
-        AnswerStream::new(Attempts::new(self, request, send_now.clone()).into_stream(), send_now)
+        AnswerStream::new(Attempts::new(self, request, body, send_now.clone()).into_stream(), send_now)
     }
 
     /// Builds the HTTP request: URL, headers, body.
     fn build_request(&self, request: &AttemptRequest<'_>) -> Result<HttpRequest, ProviderError> {
-        let AttemptRequest { prompt, profile, previous_answer, downgrades } = *request;
+        let AttemptRequest { prompt, profile, previous_answer, downgrades, body } = *request;
         let Endpoint { base_url, extra_fields, session, .. } = &self.endpoint;
         let codec = codec(profile.protocol);
         let context = RequestContext {
@@ -213,8 +219,13 @@ impl Client {
         if downgrades.without_streaming {
             extra_fields.insert("stream".into(), false.into());
         }
-        let body = append_fields(self.encoder.encode_in_context(prompt, profile, &context), &extras.fields);
-        let body = merge_extra_fields(body, extra_fields)?;
+        let body = match body {
+            Some(body) => body.clone(),
+            None => {
+                let body = self.encoder.encode_in_context(prompt, profile, &context);
+                merge_extra_fields(append_fields(body, &extras.fields), extra_fields)?
+            }
+        };
         Ok(HttpRequest { method: HttpMethod::Post, url, headers, body })
     }
 
@@ -278,6 +289,8 @@ struct AttemptRequest<'a> {
     profile: &'a ProviderProfile,
     previous_answer: Option<&'a str>,
     downgrades: Downgrades,
+    /// What is sent in place of the encoded prompt.
+    body: Option<&'a Bytes>,
 }
 
 /// A session's id in at most 64 characters, as OpenAI takes it in `prompt_cache_key`.

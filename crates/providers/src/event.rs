@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hardpan_prompt::{CacheDiagnosis, DroppedReasoning};
+use hardpan_prompt::{CacheDiagnosis, DroppedReasoning, ProviderBlock, WebSource};
 
 use crate::ReportedUsage;
 use crate::limits::short_message;
@@ -49,6 +49,15 @@ pub enum AnswerEvent {
         /// The number of the call, as in `CallStart`.
         index: usize,
     },
+    /// The provider's own tool searches the web, once.
+    WebSearch {
+        /// What it searches for; empty if the provider does not say.
+        query: String,
+    },
+    /// A complete block of the provider's own web search, which goes back as it came.
+    ProviderBlock(ProviderBlock),
+    /// Pages that the answer cites. A page may come more than once.
+    Sources(Vec<WebSource>),
     /// The tokens used so far. A later report replaces an earlier one.
     Usage(ReportedUsage),
     /// The provider's own comparison of this request with the one before it.

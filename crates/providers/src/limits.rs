@@ -64,9 +64,18 @@ impl AnswerBudget {
                 let before = if self.arguments.0 == *index { self.arguments.1 } else { 0 };
                 self.arguments = (*index, before + json.len());
             }
-            AnswerEvent::SkippedPart { part_type } => {
-                self.content += part_type.len();
+            AnswerEvent::SkippedPart { part_type: said } | AnswerEvent::WebSearch { query: said } => {
+                self.content += said.len();
                 self.parts += 1;
+            }
+            AnswerEvent::ProviderBlock(block) => {
+                self.content += block.json.as_str().len();
+                self.parts += 1;
+            }
+            AnswerEvent::Sources(sources) => {
+                self.content +=
+                    sources.iter().map(|source| source.title.len() + source.url.len()).sum::<usize>();
+                self.parts += sources.len();
             }
             AnswerEvent::Usage(_) | AnswerEvent::CacheDiagnosis(_) => self.reports += 1,
             AnswerEvent::DroppedReasoning(_) => self.parts += 1,
@@ -95,6 +104,9 @@ pub(crate) fn is_content(event: &AnswerEvent) -> bool {
         AnswerEvent::CallDelta { json, .. } => !json.is_empty(),
         AnswerEvent::Signature(_)
         | AnswerEvent::RedactedReasoning(_)
+        | AnswerEvent::WebSearch { .. }
+        | AnswerEvent::ProviderBlock(_)
+        | AnswerEvent::Sources(_)
         | AnswerEvent::CallStart { .. }
         | AnswerEvent::CallEnd { .. }
         | AnswerEvent::Stop(_)

@@ -18,14 +18,16 @@ pub struct ReportedUsage {
     /// Whether the report says how many tokens were read from a cache, 0 included. If it does not,
     /// nothing is known about the cache.
     pub reports_cache: bool,
+    /// How often the provider's own tool searched the web, if the report says.
+    pub searches: Option<u64>,
     /// Everything else the provider reported, by its own names, such as
-    /// `server_tool_use.web_search_requests`; only displayed.
+    /// `service_tier`; only displayed.
     pub other: BTreeMap<String, Json>,
 }
 
 impl From<TokenUsage> for ReportedUsage {
     fn from(tokens: TokenUsage) -> Self {
-        ReportedUsage { tokens, reports_cache: true, other: BTreeMap::new() }
+        ReportedUsage { tokens, reports_cache: true, searches: None, other: BTreeMap::new() }
     }
 }
 

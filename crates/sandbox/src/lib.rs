@@ -44,7 +44,7 @@ pub use policy::{
     SandboxSupport, sandbox_support,
 };
 pub use process_group::ProcessEnd;
-pub use program::{OutputLimits, Program, ProgramOutput, run_program};
+pub use program::{OutputLimits, Program, ProgramOutput, run_program, run_program_until};
 pub use programs::Programs;
 pub use proxy::{HostPattern, InvalidHostPattern};
 pub use public_address::is_public_address;

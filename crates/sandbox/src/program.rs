@@ -1,5 +1,6 @@
 //! [`Program`]: a program to run; [`run_program`] runs it to its end within limits.
 
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -145,6 +146,7 @@ enum Event {
     Closed,
     Program(ProgramEvent),
     Timeout,
+    Stop,
 }
 
 /// Runs a program to its end, or stops it at a limit. All its descendants have been ended then, too.
@@ -153,6 +155,17 @@ pub fn run_program(
     sandbox: Option<(&SandboxLauncher, &SandboxPolicy)>,
     program: &Program,
     limits: OutputLimits,
+) -> io::Result<ProgramOutput> {
+    let (_keep_running, stop) = mpsc::channel();
+    run_program_until(sandbox, program, limits, stop)
+}
+
+/// Runs a program as [`run_program`] does, and stops it when the sender of `stop` is dropped.
+pub fn run_program_until(
+    sandbox: Option<(&SandboxLauncher, &SandboxPolicy)>,
+    program: &Program,
+    limits: OutputLimits,
+    stop: mpsc::Receiver<Infallible>,
 ) -> io::Result<ProgramOutput> {
     let (sender, events) = mpsc::channel();
     let (out_reader, out_writer) = io::pipe()?;
@@ -171,12 +184,12 @@ pub fn run_program(
     thread::spawn(move || in_writer.write_all(&input));
     read_in_thread(out_reader, sender.clone(), Event::Output);
     read_in_thread(err_reader, sender.clone(), Event::Errors);
-    // A thread instead of a clock: it ends when `stop_timer` is dropped.
-    let (stop_timer, stopped) = mpsc::channel::<()>();
+    // A thread instead of a clock: it ends when the sender of `stop` is dropped. Nobody may listen then.
     thread::spawn(move || {
-        if stopped.recv_timeout(limits.time) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let _ = sender.send(Event::Timeout);
-        }
+        let _ = sender.send(match stop.recv_timeout(limits.time) {
+            Err(mpsc::RecvTimeoutError::Timeout) => Event::Timeout,
+            Err(mpsc::RecvTimeoutError::Disconnected) => Event::Stop,
+        });
     });
     let mut output = ProgramOutput {
         stdout: Vec::new(),
@@ -204,13 +217,13 @@ pub fn run_program(
             }
             Some(Event::Program(ProgramEvent::Gone)) => is_gone = true,
             Some(Event::Timeout) => output.timed_out = true,
-            None => break,
+            Some(Event::Stop) | None => break,
         }
         if output.truncated || output.timed_out {
             break;
         }
     }
-    drop((running, stop_timer));
+    drop(running);
     while !is_gone && let Ok(event) = events.recv_timeout(END_PATIENCE) {
         is_gone = matches!(event, Event::Program(ProgramEvent::Gone));
     }

@@ -22,6 +22,8 @@ pub struct Branch {
     pub thinking: Option<Arc<str>>,
     /// Prompt layout of the last turn.
     pub layout: Option<Arc<str>>,
+    /// The branch of git that was checked out.
+    pub git_branch: Option<Arc<str>>,
     /// Changes of the layout's memory since the last compaction, oldest first; apply them in order.
     pub memories: Vec<Value>,
     /// Latest state of each extension, by `custom_type`.
@@ -35,6 +37,13 @@ pub struct Branch {
 /// The type of the custom record that says which layout a conversation uses, if none of its requests
 /// does, because none was answered.
 pub const LAYOUT_RECORD: &str = "hardpan.layout";
+
+/// The type of the custom record that stands behind an entry to which the person has gone back, as
+/// long as nothing else does: a session continues at its last entry.
+pub const POSITION_RECORD: &str = "hardpan.position";
+
+/// The type of the custom record that says which branch of git is checked out, by its name.
+pub const GIT_BRANCH_RECORD: &str = "hardpan.git_branch";
 
 impl Session {
     /// The branch that ends at the entry `leaf`, or at the last entry of the file.
@@ -56,14 +65,18 @@ impl Session {
 
     /// Collects the branch along `path`, which ascends because every parent is an earlier entry.
     fn collect_branch(&self, path: &[usize], leaf: usize) -> Branch {
-        let mut branch = Branch { leaf: Some(self.entries[leaf].id.clone()), ..Branch::default() };
+        let mut branch = Branch {
+            leaf: Some(self.entries[leaf].id.clone()),
+            git_branch: self.header.git_branch().map(Into::into),
+            ..Branch::default()
+        };
         // Each message with the index of its entry; `None` for a summary, which precedes them all.
         let mut messages: Vec<(Option<usize>, AgentMessage)> = Vec::new();
         let mut remembered: Vec<&Value> = Vec::new();
         for &at in path {
             let entry = &self.entries[at];
             match &entry.record {
-                Record::Message(message) => messages.push((Some(at), (**message).clone())),
+                Record::Message(message) => messages.push((Some(at), entry.with_facts(message))),
                 Record::ModelChange { provider, model } => {
                     branch.model = Some((provider.clone(), model.clone()));
                 }
@@ -85,8 +98,10 @@ impl Session {
                 }
                 Record::Memory { memory } => remembered.push(memory),
                 Record::Custom { custom_type, data } => {
-                    if &**custom_type == LAYOUT_RECORD {
-                        branch.layout = data.as_str().map(Into::into);
+                    match &**custom_type {
+                        LAYOUT_RECORD => branch.layout = data.as_str().map(Into::into),
+                        GIT_BRANCH_RECORD => branch.git_branch = data.as_str().map(Into::into),
+                        _ => {}
                     }
                     branch.custom.insert(custom_type.clone(), data.clone());
                 }
@@ -96,6 +111,14 @@ impl Session {
                     if &*request.purpose == "turn" {
                         branch.model = Some((request.provider.clone(), request.model.clone()));
                         branch.layout = Some(request.layout.clone());
+                    }
+                    let answer = messages
+                        .iter_mut()
+                        .rev()
+                        .map(|(_, message)| message)
+                        .find(|message| Some(&message.id.0) == request.message.as_ref());
+                    if let Some(answer) = answer {
+                        answer.note(|facts| facts.usage = Some((request.usage, request.dollars)));
                     }
                     branch.requests.push(request.clone());
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::AgentMessage;
+use hardpan_prompt::{AgentMessage, MessageFacts};
 use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -13,6 +13,11 @@ use crate::record::Record;
 
 /// Version of the file format: what is written, and the newest that can be read.
 pub const VERSION: u64 = 1;
+
+/// Field of a message's entry: data of the tool or the extension that made it.
+pub const DETAILS_FIELD: &str = "details";
+/// Field of a message's entry: why the answer broke off.
+const ERROR_FIELD: &str = "error";
 
 /// The first line of a session file; it identifies the session.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +47,21 @@ pub struct Entry {
     pub extra: Map<String, Value>,
 }
 
+/// The field of a header that names the branch of git on which the session was started.
+const GIT_BRANCH: &str = "git_branch";
+
 impl Header {
+    /// The same with the branch of git that is checked out.
+    pub fn with_git_branch(mut self, branch: Option<String>) -> Self {
+        self.extra.extend(branch.map(|branch| (GIT_BRANCH.to_owned(), branch.into())));
+        self
+    }
+
+    /// The branch of git on which the session was started.
+    pub fn git_branch(&self) -> Option<&str> {
+        self.extra.get(GIT_BRANCH)?.as_str()
+    }
+
     /// The line as written to the file, newline included.
     pub fn to_line(&self) -> String {
         to_json_line(self)
@@ -61,7 +80,29 @@ impl Entry {
     /// An entry for a message; it takes the message's id and time.
     pub fn message(parent: Option<&str>, message: AgentMessage) -> Self {
         let (id, time) = (message.id.0.clone(), message.time);
-        Entry::new(id, parent, time, Record::Message(Box::new(message)))
+        let facts = message.facts.clone();
+        let mut entry = Entry::new(id, parent, time, Record::Message(Box::new(message)));
+        facts.iter().for_each(|facts| entry.store_facts(facts));
+        entry
+    }
+
+    /// The message of an entry, with the facts that are stored beside it.
+    pub fn with_facts(&self, message: &AgentMessage) -> AgentMessage {
+        let mut message = message.clone();
+        if let Some(details) = self.extra.get(DETAILS_FIELD) {
+            message.note(|facts| facts.details = Some(details.clone()));
+        }
+        if let Some(error) = self.extra.get(ERROR_FIELD).and_then(Value::as_str) {
+            message.note(|facts| facts.error = Some(error.into()));
+        }
+        message
+    }
+
+    /// Stores the facts about a message that nothing else in the session tells.
+    fn store_facts(&mut self, facts: &MessageFacts) {
+        let MessageFacts { details, usage: _, error } = facts; // a request's record has the usage
+        self.extra.extend(details.clone().map(|details| (DETAILS_FIELD.to_owned(), details)));
+        self.extra.extend(error.as_deref().map(|error| (ERROR_FIELD.to_owned(), error.into())));
     }
 
     /// An entry for any other record.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 use hardpan_prompt::figures::format_dollars;
-use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart, MessageState};
+use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart, MessageState, WebSource};
 use jiff::Timestamp;
 use thiserror::Error;
 
@@ -89,7 +89,8 @@ enum SectionPart<'a> {
 }
 
 impl Session {
-    /// Renders the session as a document. Every message is in it, also those a compaction replaced.
+    /// Renders the session as a document. Every message for people is in it, also
+    /// those a compaction replaced; `jsonl` is the file itself.
     pub fn export(&self, extent: ExportScope<'_>, format: ExportFormat) -> Result<String, SessionError> {
         let entries: Vec<&Entry> = match extent {
             ExportScope::Branch(leaf) => self.path_to(leaf)?,
@@ -146,7 +147,7 @@ impl Session {
 /// The section for an entry; `None` for entries that only the program needs.
 fn entry_section(entry: &Entry) -> Option<Section<'_>> {
     let (heading, role, parts) = match &entry.record {
-        Record::Message(message) => message_section(message),
+        Record::Message(message) => message_section(message)?,
         Record::Compaction { summary, .. } => {
             ("Summary of what was said before".to_owned(), "summary", vec![SectionPart::Text(summary)])
         }
@@ -158,7 +159,8 @@ fn entry_section(entry: &Entry) -> Option<Section<'_>> {
     Some(Section { heading, role, id: &entry.id, time: entry.time, label: None, after: None, parts })
 }
 
-fn message_section(message: &AgentMessage) -> (String, &'static str, Vec<SectionPart<'_>>) {
+/// `None` for a message that is not for people.
+fn message_section(message: &AgentMessage) -> Option<(String, &'static str, Vec<SectionPart<'_>>)> {
     let words = |text| vec![SectionPart::Text(text)];
     let (mut heading, role, parts) = match &*message.body {
         MessageBody::User { content } => ("User".to_owned(), "user", section_parts(content)),
@@ -175,6 +177,7 @@ fn message_section(message: &AgentMessage) -> (String, &'static str, Vec<Section
             };
             (title.clone(), "result", collapsed_parts(&title, content))
         }
+        MessageBody::Custom { display: false, .. } => return None,
         MessageBody::Custom { custom_type, content, .. } => {
             (format!("Extension {custom_type}"), "custom", section_parts(content))
         }
@@ -192,7 +195,7 @@ fn message_section(message: &AgentMessage) -> (String, &'static str, Vec<Section
     if message.state == MessageState::Deleted {
         heading.push_str(", deleted");
     }
-    (heading, role, parts)
+    Some((heading, role, parts))
 }
 
 fn section_parts(content: &[MessagePart]) -> Vec<SectionPart<'_>> {
@@ -201,6 +204,12 @@ fn section_parts(content: &[MessagePart]) -> Vec<SectionPart<'_>> {
         match part {
             MessagePart::Text { text } => parts.push(SectionPart::Text(text)),
             MessagePart::Image(image) => parts.push(SectionPart::Image(image)),
+            MessagePart::ProviderBlock(_) => {}
+            MessagePart::Sources { sources } => {
+                let lines: Vec<String> = sources.iter().map(WebSource::to_string).collect();
+                let text = lines.join("\n").into();
+                parts.push(SectionPart::Collapsed { title: "Sources".into(), text });
+            }
             // A signature without text is nothing to read.
             MessagePart::Reasoning { text, redacted: None, .. } if text.is_empty() => {}
             MessagePart::Reasoning { text, redacted, .. } => {

@@ -47,8 +47,8 @@ mod store; // SessionStore: the sessions of a data folder
 mod summary; // SessionSummary: a session as a list shows it
 mod tree; // EntryTree, Fork: tree, leaves, labels and requests of a whole session
 
-pub use branch::{Branch, LAYOUT_RECORD};
-pub use entry::{Entry, Header, VERSION};
+pub use branch::{Branch, GIT_BRANCH_RECORD, LAYOUT_RECORD, POSITION_RECORD};
+pub use entry::{DETAILS_FIELD, Entry, Header, VERSION};
 pub use export::{ExportFormat, ExportScope, UnknownExportFormat};
 pub use lines::lines;
 pub use log::{PendingSave, SessionLog};

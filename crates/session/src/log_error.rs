@@ -96,7 +96,7 @@ impl LogErrorCause {
     pub fn remedy(&self) -> &'static str {
         use io::ErrorKind as Kind;
         match self {
-            LogErrorCause::Busy => "wait until it has ended, or fork the session",
+            LogErrorCause::Busy => "wait until it has ended, or go on in a copy with --fork",
             LogErrorCause::Exists => "open it, or choose another name",
             LogErrorCause::NoFolder(_) => OTHER_FOLDER,
             LogErrorCause::Unreadable(_) => OTHER_SESSION,

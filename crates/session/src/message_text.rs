@@ -76,7 +76,8 @@ fn part_texts(part: &MessagePart) -> Vec<&str> {
         MessagePart::ToolCall(call) => {
             call.result.iter().flat_map(|result| &result.content).flat_map(part_texts).collect()
         }
-        MessagePart::Image(_) | MessagePart::Reasoning { .. } => Vec::new(),
+        MessagePart::Sources { sources } => sources.iter().flat_map(|it| [&*it.title, &*it.url]).collect(),
+        MessagePart::Image(_) | MessagePart::Reasoning { .. } | MessagePart::ProviderBlock(_) => Vec::new(),
     }
 }
 

@@ -232,7 +232,9 @@ struct StoredMessage<'a> {
 impl<'a> StoredMessage<'a> {
     fn new(message: &'a AgentMessage, entry_time: Option<Timestamp>) -> Self {
         // Every field is named, so that a new one forces a decision here.
-        let AgentMessage { id: _, time, state, tl_dr, tier, unchanged_responses: n, body } = message;
+        // Facts are stored with the entry.
+        let AgentMessage { id: _, time, state, tl_dr, tier, unchanged_responses: n, facts: _, body } =
+            message;
         let time = time.filter(|_| *time != entry_time);
         StoredMessage {
             time,

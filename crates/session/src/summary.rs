@@ -9,6 +9,7 @@ use hardpan_files::{RegularFile, UnreadableReason, read_lines};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::branch::GIT_BRANCH_RECORD;
 use crate::entry::{Entry, Header};
 use crate::message_text::{body_texts, truncate_to_line};
 use crate::raw_fields::RawFields;
@@ -30,6 +31,8 @@ pub struct SessionSummary {
     pub name: Option<Arc<str>>,
     /// The working directory in which it was started.
     pub cwd: Arc<str>,
+    /// The branch of git that was last checked out in it; `None` outside of a repository.
+    pub git_branch: Option<Arc<str>>,
     /// Time of the header.
     pub began: Option<Timestamp>,
     /// Modification time of the file.
@@ -82,6 +85,7 @@ impl SessionSummary {
 
     fn from_header(path: &Path, header: Option<Header>, last_activity: Option<Timestamp>) -> Self {
         let problems = usize::from(header.is_none());
+        let git_branch = header.as_ref().and_then(Header::git_branch).map(Into::into);
         let (id, began, cwd) = match header {
             Some(Header { id, time, cwd, .. }) => (id, time, cwd),
             None => (path.file_stem().unwrap_or_default().to_string_lossy().into(), None, "".into()),
@@ -91,6 +95,7 @@ impl SessionSummary {
             id,
             name: None,
             cwd,
+            git_branch,
             began,
             last_activity,
             first_prompt: None,
@@ -127,6 +132,14 @@ impl SessionSummary {
                 Some(Record::ModelChange { model, .. }) => self.model = Some(model),
                 _ => {}
             },
+            // Most of these are long and of no interest.
+            "custom" if memchr::memmem::find(line, GIT_BRANCH_RECORD.as_bytes()).is_some() => {
+                if let Some(Record::Custom { custom_type, data }) = parse_record(line)
+                    && &*custom_type == GIT_BRANCH_RECORD
+                {
+                    self.git_branch = data.as_str().map(Into::into);
+                }
+            }
             _ => {}
         }
     }

@@ -22,6 +22,8 @@ pub struct SimulatedAnswer {
 pub enum SimulatedPart {
     /// Reasoning, which Anthropic's protocol sends with a signature.
     Reasoning(String),
+    /// A search of the web by the server's own tool, for this. It finds one page.
+    Search(String),
     /// Text for the user.
     Text(String),
     /// A tool call.
@@ -113,7 +115,9 @@ impl SimulatedAnswer {
 impl SimulatedPart {
     fn tokens(&self, counter: &TokenCounter) -> usize {
         match self {
-            SimulatedPart::Reasoning(text) | SimulatedPart::Text(text) => count(text, counter),
+            SimulatedPart::Reasoning(text) | SimulatedPart::Search(text) | SimulatedPart::Text(text) => {
+                count(text, counter)
+            }
             SimulatedPart::Call { name, arguments, .. } => count(&format!("{name}\n{arguments}"), counter),
         }
     }
@@ -121,6 +125,7 @@ impl SimulatedPart {
     /// Keeps at most `max` tokens. Returns whether anything is left.
     fn cut(&mut self, max: usize, counter: &TokenCounter) -> bool {
         match self {
+            SimulatedPart::Search(_) => false,
             SimulatedPart::Reasoning(text) | SimulatedPart::Text(text) => {
                 text.truncate(longest_prefix(text, max, "", counter));
                 !text.is_empty()

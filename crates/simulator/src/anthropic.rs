@@ -10,6 +10,7 @@ mod settings; // AnthropicSettings: what differs between accounts
 mod signature; // Signature: what a thinking block is bound to
 mod thinking; // whether the model thinks, how long, and what is shown
 pub(crate) mod threads; // Threads: conversations that the server keeps
+mod web_search; // the server's own search
 
 use bytes::Bytes;
 use hardpan_economy::cache::Moment;

@@ -416,6 +416,9 @@ impl Engine {
             }
             None => self.assistant_answer(accepted),
         };
+        if prompt.web_search.is_none() {
+            answer.parts.retain(|part| !matches!(part, SimulatedPart::Search(_)));
+        }
         if !server.has_reasoning(accepted) {
             answer.parts.retain(|part| !matches!(part, SimulatedPart::Reasoning(_)));
         } else if !answer.parts.iter().any(|part| matches!(part, SimulatedPart::Reasoning(_))) {

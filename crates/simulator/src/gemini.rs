@@ -81,6 +81,12 @@ impl ServerCodec for GeminiServer {
         _profile: &ProviderProfile,
     ) -> Result<(), ErrorReply> {
         let prompt = &decoded.prompt;
+        let has_flag = decoded.other.contains_key("includeServerSideToolInvocations");
+        if !decoded.server_tools.is_empty() && !prompt.tools.is_empty() && !has_flag {
+            let message = "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools \
+                           with Function calling.";
+            return Err(ErrorReply::invalid(message));
+        }
         if !model.listed {
             return Ok(()); // nobody knows what it takes
         }

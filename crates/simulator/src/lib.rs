@@ -38,6 +38,7 @@ mod diagnostics_mode; // DiagnosticsMode: what servers say that compare requests
 mod engine; // Engine: turns a request into a reply
 mod error_reply; // ErrorReply: why a request is refused
 mod faults; // Faults: errors to inject
+mod found_page; // FoundPage: what the simulated search of the web finds
 mod gemini; // the server of Gemini's own protocol
 mod in_process; // InProcessTransport: the engine as a transport
 mod openai_chat; // the server of OpenAI Chat Completions

@@ -75,6 +75,7 @@ pub(crate) struct ScriptProgress {
 struct TurnFields {
     when: Conditions,
     reasoning: Option<String>,
+    web_search: Option<String>,
     text: Option<String>,
     tool_calls: Vec<CallFields>,
     stop: Option<FinishWord>,
@@ -148,9 +149,20 @@ struct ScriptTurn {
 
 impl<'de> Deserialize<'de> for ScriptTurn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let TurnFields { when, reasoning, text, tool_calls, stop, delay, pace, repeat, undeclared } =
-            TurnFields::deserialize(deserializer)?;
-        let parts = reasoning.map(SimulatedPart::Reasoning).into_iter().chain(text.map(SimulatedPart::Text));
+        let TurnFields {
+            when,
+            reasoning,
+            web_search,
+            text,
+            tool_calls,
+            stop,
+            delay,
+            pace,
+            repeat,
+            undeclared,
+        } = TurnFields::deserialize(deserializer)?;
+        let parts = reasoning.map(SimulatedPart::Reasoning).into_iter();
+        let parts = parts.chain(web_search.map(SimulatedPart::Search)).chain(text.map(SimulatedPart::Text));
         let calls = tool_calls.into_iter().map(|call| SimulatedPart::Call {
             id: call.id,
             name: call.name,
@@ -250,7 +262,7 @@ impl ScriptTurn {
     fn undeclared_call(&self, is_declared: &dyn Fn(&str) -> bool) -> Option<&str> {
         let mut calls = self.answer.parts.iter().filter_map(|part| match part {
             SimulatedPart::Call { name, .. } => Some(name.as_str()),
-            SimulatedPart::Reasoning(_) | SimulatedPart::Text(_) => None,
+            SimulatedPart::Reasoning(_) | SimulatedPart::Search(_) | SimulatedPart::Text(_) => None,
         });
         calls.find(|name| !self.undeclared && !is_declared(name))
     }
@@ -292,7 +304,11 @@ pub(crate) fn texts(content: &Content) -> Vec<String> {
             };
             result.parts.iter().filter_map(part).collect()
         }
-        Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => Vec::new(),
+        Content::Image(..)
+        | Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => Vec::new(),
     }
 }
 

@@ -98,7 +98,8 @@ fn exchange(number: usize) -> [String; 4] {
     [format!("why does run {number} fail?"), format!("cargo test run_{number}"), output, answer]
 }
 
-/// The best times of the same work in both conversations.
+/// The best times of the same work in both conversations, each time in a screen that has shown the end
+/// alone. Neither gets rows that an earlier round has made, nor is at its top already.
 fn compare(
     name: &str,
     many: &mut Conversation,
@@ -107,8 +108,11 @@ fn compare(
 ) -> bool {
     let mut best = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
-        best.0 = best.0.min(time(|| work(many)));
-        best.1 = best.1.min(time(|| work(few)));
+        for (conversation, best) in [(&mut *many, &mut best.0), (&mut *few, &mut best.1)] {
+            conversation.full = FullScreen::new(None);
+            conversation.draw();
+            *best = (*best).min(time(|| work(conversation)));
+        }
     }
     report(name, best.0, best.1, FRAME_LIMIT)
 }
@@ -153,7 +157,7 @@ fn stream_share() -> (f64, usize) {
     let mut conversation = Conversation::new(0);
     let model = &mut conversation.model;
     model.is_page_hidden = false;
-    let mut page = PageScreen::new(Vec::new(), Rewrap::Yes);
+    let mut page = PageScreen::new(Vec::new(), Rewrap::Reported);
     let answer: String = (0..STREAMED_LINES / 14).map(|number| exchange(number)[3].clone()).collect();
     let (mut now, mut drawn_at, mut bytes) = (Duration::ZERO, Duration::ZERO, 0);
     let mut frame = |model: &mut Model, now: Duration, bytes: &mut usize| {

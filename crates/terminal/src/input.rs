@@ -4,7 +4,7 @@
 mod byte_decoder; // ByteDecoder: the bytes of a terminal
 mod terminal_input; // TerminalInput: reads them
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
 use crate::keymap::KeyPress;
 use crate::screen::ScreenSize;
@@ -21,6 +21,13 @@ pub enum InputEvent {
     Paste(String),
     /// The wheel was turned, by rows; negative is up. Only the alternate screen reports it.
     Wheel(i16),
+    /// The left button of the mouse was pressed; only with `mouse = true`, in the alternate screen.
+    Click {
+        /// Row of the screen, from 0.
+        row: u16,
+        /// Column, from 0.
+        column: u16,
+    },
     /// The terminal has another size.
     Resize(ScreenSize),
     /// The terminal's window got or lost the focus.
@@ -32,6 +39,9 @@ pub enum InputEvent {
 
 /// Equal arrows in one `read()` from which on they are a wheel and no keys.
 const WHEEL_STEPS: usize = 3;
+
+/// Rows of one step of a wheel that is reported as such.
+const WHEEL_ROWS: i16 = 3;
 
 /// Decodes what one `read()` gave. Terminals without bracketed paste send a paste as keys: a line
 /// end inside of the batch, with text after it, marks one. There are no timers, and a doubt errs
@@ -63,7 +73,14 @@ fn decode(event: &Event) -> Option<InputEvent> {
         }
         Event::FocusGained => Some(InputEvent::Focus { has_focus: true }),
         Event::FocusLost => Some(InputEvent::Focus { has_focus: false }),
-        Event::Mouse(_) => None,
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Some(InputEvent::Wheel(-WHEEL_ROWS)),
+            MouseEventKind::ScrollDown => Some(InputEvent::Wheel(WHEEL_ROWS)),
+            MouseEventKind::Down(MouseButton::Left) => {
+                Some(InputEvent::Click { row: mouse.row, column: mouse.column })
+            }
+            _ => None,
+        },
     }
 }
 

@@ -157,6 +157,12 @@ impl Keymap {
         KeyMeaning::None
     }
 
+    /// The action that a key does or begins somewhere in the page or the full screen; none if it is free.
+    pub fn action_of(&self, key: KeyPress) -> Option<Action> {
+        let found = self.bindings.iter().find(|((_, keys), _)| keys.first == key);
+        found.map(|(_, action)| *action)
+    }
+
     /// The keys of an action, for people.
     pub fn keys(&self, action: Action) -> Vec<String> {
         self.keys.get(&action).into_iter().flatten().map(ToString::to_string).collect()

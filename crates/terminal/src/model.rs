@@ -2,16 +2,18 @@
 //! [`view`](crate::view) draws it; nothing here reads a clock or writes.
 
 mod agent_update; // AgentUpdate: what the agent tells
+mod extension_area; // ExtensionArea: what extensions show beside the conversation
 mod mode; // Mode: ask, edits, plan
 mod page_text; // PageText: lines that are to be printed
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent_update::{
     AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, QuestionPrompt, RuleOffer, TaskProgress, ToolEnd,
 };
+pub use extension_area::ExtensionArea;
 pub use mode::Mode;
 pub use page_text::{BlockKind, PageText};
 
@@ -71,6 +73,14 @@ pub enum Event {
     BackgroundWork(Option<String>),
     /// Completions come from elsewhere from now on.
     Sources(CompletionSources),
+    /// What extensions show beside the conversation from now on.
+    Extensions(ExtensionArea),
+    /// The keys that extensions take, with their own names for them.
+    ExtensionKeys(BTreeMap<KeyPress, String>),
+    /// Text for the line, in place of what is there.
+    SetLine(String),
+    /// The title of the window.
+    Title(String),
 }
 
 /// What the face wants to be done.
@@ -88,6 +98,8 @@ pub enum Effect {
     Stop,
     /// Stop it without waiting for anything.
     Kill,
+    /// Stop the work behind the conversation, such as indexing.
+    StopBackgroundWork,
     /// An answer to a question about a call.
     Answer {
         /// Number of the question.
@@ -131,6 +143,10 @@ pub enum Effect {
     StopAndTakeBack,
     /// Add a line to the history file.
     AppendHistory(String),
+    /// A key that an extension takes was pressed; its own name for it.
+    ExtensionKey(String),
+    /// Name the window.
+    SetTitle(String),
     /// Ring, because the person may be elsewhere.
     Notify(String),
 }
@@ -257,6 +273,10 @@ pub struct Model {
     pub approvals_answered: usize,
     /// A question in words.
     pub question: Option<OpenQuestion>,
+    /// What extensions show.
+    pub extensions: ExtensionArea,
+    /// The keys that extensions take, where nothing else is meant by them.
+    pub extension_keys: BTreeMap<KeyPress, String>,
     /// Messages that wait to be delivered.
     pub queue: Vec<(Delivery, String)>,
     /// Tools that run.
@@ -316,6 +336,8 @@ impl Model {
             approval_focus: ApprovalFocus::Waiting,
             approvals_answered: 0,
             question: None,
+            extensions: ExtensionArea::default(),
+            extension_keys: BTreeMap::new(),
             queue: Vec::new(),
             tools: Vec::new(),
             answer: MarkdownRenderer::new(usize::from(size.columns), theme),

@@ -6,34 +6,31 @@
 //! `asks:` is always a question of the program.
 
 mod answers; // what a typed line means as an answer
+mod piped; // PipedLines: a list of prompts
+mod questions; // what is asked, and what becomes of an answer
+mod speech; // how something is said
 #[cfg(test)]
 mod tests;
+mod updates; // what the agent tells
+
+pub use piped::PipedLines;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ratatui::text::Line;
 
-use crate::blocks::format::{age, clock, counted};
-use crate::blocks::{Delivery, RunSummary, Subject};
+use crate::blocks::Delivery;
 use crate::editor::{Submission, SubmissionKind};
-use crate::model::{
-    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, Effect, Event, Mode, QuestionPrompt, RuleOffer,
-    RunningTool, TWICE_TIME, TaskProgress, ToolEnd,
-};
-use crate::text::{escape, safe_lines};
+use crate::model::{ApprovalPrompt, Effect, Event, Mode, QuestionPrompt, RunningTool, TWICE_TIME};
+use crate::text::escape;
 use crate::theme::{Palette, Theme};
 
 /// How often work that goes on says so.
 const PROGRESS_TIME: Duration = Duration::from_secs(10);
 
-/// Before every line that continues what a speaker says.
-const INDENT: &str = "  ";
-
 /// Shown where a line is waited for.
 const PROMPT: &str = "you: ";
-/// Shown where an answer is waited for.
-const ANSWER_PROMPT: &str = "answer: ";
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,31 +191,10 @@ impl PlainFace {
         self.said_at = self.now;
     }
 
-    fn answer_approval(&mut self, text: &str) {
-        let Some(prompt) = self.approvals.front() else { return };
-        let Some(answer) = answers::approval_answer(text, &answers::offered(prompt)) else {
-            self.say("note", "answer with one of the numbers");
-            return self.repeat_question();
-        };
-        let id = prompt.id;
-        self.approvals.pop_front();
-        self.effects.push(Effect::Answer { id, answer });
-        self.said_at = self.now;
-        self.ask_next();
-    }
-
     /// Nobody types any more: what runs goes on, and what is asked stays unanswered.
     fn end(&mut self) {
         self.has_ended = true;
         self.refuse_all();
-    }
-
-    fn refuse_all(&mut self) {
-        let refused = self.approvals.drain(..);
-        self.effects
-            .extend(refused.map(|prompt| Effect::Answer { id: prompt.id, answer: ApprovalAnswer::No(None) }));
-        let unanswered = self.question.take();
-        self.effects.extend(unanswered.map(|prompt| Effect::AnswerQuestion { id: prompt.id, answer: None }));
     }
 
     fn interrupt(&mut self) {
@@ -236,279 +212,4 @@ impl PlainFace {
             }
         }
     }
-
-    fn take_update(&mut self, update: AgentUpdate) {
-        self.is_retrying = false;
-        match update {
-            AgentUpdate::RunStarted => _ = self.run_since.get_or_insert(self.now),
-            AgentUpdate::Delivered { text } => self.say("you", &text),
-            AgentUpdate::Text(text) => self.say_answer(&text),
-            AgentUpdate::Reasoning(_) => {}
-            AgentUpdate::AnswerEnded => self.end_answer(),
-            AgentUpdate::ToolStarted { id, name, subject } => self.start_tool(id, name, subject),
-            AgentUpdate::ToolOutput { id, text } => {
-                let tool = self.tools.iter_mut().find(|tool| tool.id == id);
-                tool.into_iter().for_each(|tool| tool.line_count = text.lines().count());
-            }
-            AgentUpdate::TaskProgress { id, progress } => {
-                let tool = self.tools.iter_mut().find(|tool| tool.id == id);
-                tool.into_iter().for_each(|tool| tool.task = Some(progress.clone()));
-            }
-            AgentUpdate::ToolEnded(end) => self.end_tool(&end),
-            AgentUpdate::ToolNotRun { name, subject, reason } => {
-                self.say_detail("tool", &format!("{name} {}: not run: {reason}", subject_text(&subject)));
-            }
-            AgentUpdate::ApprovalAsked(prompt) => self.ask_approval(prompt),
-            AgentUpdate::ApprovalClosed { id } => self.approvals.retain(|prompt| prompt.id != id),
-            AgentUpdate::QuestionAsked(prompt) => self.ask(prompt),
-            AgentUpdate::QuestionClosed { id } => {
-                self.question = self.question.take().filter(|prompt| prompt.id != id);
-            }
-            AgentUpdate::Queue(queue) => self.tell_queue(queue),
-            AgentUpdate::Retry { message, wait, attempt, attempts } => {
-                self.is_retrying = true;
-                let when = format!("sent again in {}, {attempt} of {attempts}; r sends it now", age(wait));
-                self.say("note", &format!("{message}: {when}"));
-            }
-            AgentUpdate::Compacting { text } => self.say("note", &format!("compacting {text}")),
-            AgentUpdate::Note(text) => self.say_and_ask_again("note", &text),
-            AgentUpdate::ExtensionMessage { from, text } => self.say("note", &format!("{from}: {text}")),
-            AgentUpdate::Problem(text) => self.say_and_ask_again("error", &text),
-            AgentUpdate::Output(text) => {
-                self.say_indented(&text);
-                self.repeat_question();
-            }
-            AgentUpdate::Lines(lines) => self.say_lines(&lines),
-            AgentUpdate::RunEnded { summary, problem } => self.end_run(summary, problem.as_deref()),
-            AgentUpdate::Idle => {
-                (self.is_sent, self.is_command_sent, self.run_since) = (false, false, None);
-                self.tools.clear();
-                self.repeat_question();
-            }
-        }
-    }
-
-    fn start_tool(&mut self, id: std::sync::Arc<str>, name: String, subject: Subject) {
-        self.run_since.get_or_insert(self.now);
-        self.say_detail("tool", &format!("{name} {}", subject_text(&subject)));
-        let (since, output) = (self.now, String::new());
-        self.tools.push(RunningTool { id, name, subject, since, output, line_count: 0, task: None });
-    }
-
-    fn end_tool(&mut self, end: &ToolEnd) {
-        let Some(at) = self.tools.iter().position(|tool| tool.id == end.id) else { return };
-        let tool = self.tools.remove(at);
-        let mut facts = end.facts.clone();
-        facts.push(clock(self.now.saturating_sub(tool.since)));
-        let word = if end.is_error { "failed" } else { "done" };
-        let facts = facts.join(", ");
-        self.say_detail("tool", &format!("{} {}: {word}, {facts}", tool.name, subject_text(&tool.subject)));
-        if self.detail == PlainDetail::Everything {
-            let output: Vec<&str> = end.output.lines().collect();
-            let skipped = output.len().saturating_sub(crate::blocks::FAILED_TAIL);
-            self.say_indented(&output[skipped..].join("\n"));
-            self.say_lines(&end.details);
-        }
-    }
-
-    fn ask_approval(&mut self, prompt: ApprovalPrompt) {
-        self.approvals.push_back(prompt);
-        if self.has_ended {
-            self.refuse_all();
-        } else if self.approvals.len() == 1 {
-            self.ask_next();
-        }
-    }
-
-    /// Prints all of the call that is next, and asks about it.
-    fn ask_next(&mut self) {
-        if let Some(prompt) = self.approvals.front() {
-            let preview = prompt.preview.clone();
-            self.say_lines(&preview);
-            self.repeat_question();
-        }
-    }
-
-    fn repeat_question(&mut self) {
-        if let Some(prompt) = self.question.clone() {
-            return self.ask(prompt);
-        }
-        let Some(prompt) = self.approvals.front() else { return };
-        let question = match &prompt.kind {
-            CallKind::Edit => "Change this file?".to_owned(),
-            CallKind::Command { lines } => format!("Run this, {}?", counted(*lines, "line", "lines")),
-            CallKind::Other { tool } => format!("Run {tool}?"),
-        };
-        let says = prompt.model_says.as_ref().map(|words| format!(" The model says: \"{}\"", words.trim()));
-        let mut text = question + &says.unwrap_or_default();
-        if let RuleOffer::NotOffered(why) = &prompt.rule
-            && !why.is_empty()
-        {
-            text += &format!("\nNo rule is offered: {why}");
-        }
-        for (index, choice) in answers::offered(prompt).iter().enumerate() {
-            text += &format!("\n{} {}", index + 1, choice.words);
-        }
-        self.say("asks", &text);
-    }
-
-    fn ask(&mut self, prompt: QuestionPrompt) {
-        let mut text = prompt.text.clone();
-        for (index, choice) in prompt.choices.iter().enumerate() {
-            text += &format!("\n{} {choice}", index + 1);
-        }
-        if self.has_ended {
-            return self.effects.push(Effect::AnswerQuestion { id: prompt.id, answer: None });
-        }
-        self.say("asks", &format!("{text}\nAn empty line gives no answer."));
-        self.question = Some(prompt);
-    }
-
-    fn tell_queue(&mut self, queue: Vec<(Delivery, String)>) {
-        for (index, (delivery, text)) in queue.iter().enumerate().skip(self.queue.len()) {
-            let when = delivery.words();
-            self.say("note", &format!("queued, {} {when}: {}", index + 1, first_line(text)));
-        }
-        self.queue = queue;
-    }
-
-    fn end_run(&mut self, summary: Option<RunSummary>, problem: Option<&str>) {
-        self.end_answer();
-        let elapsed = self.run_since.take().map_or(Duration::ZERO, |since| self.now.saturating_sub(since));
-        self.tools.clear();
-        self.approvals.clear();
-        if let Some(problem) = problem {
-            self.say("error", problem);
-        }
-        if let Some(summary) = summary.filter(|_| self.detail == PlainDetail::Everything) {
-            let lines = RunSummary { elapsed, ..summary }.lines(self.columns, &self.theme);
-            let text: Vec<String> = lines.iter().map(|line| line.to_string().trim().to_owned()).collect();
-            self.say("note", &text.join("\n"));
-        }
-        if !self.queue.is_empty() {
-            let count = self.queue.len();
-            self.say("note", &format!("{count} queued, sent with the next prompt; /unqueue drops them"));
-        }
-    }
-
-    fn set_mode(&mut self, mode: Mode) {
-        self.mode = mode;
-        self.say("note", &format!("mode {}: {}", mode.name(), mode.meaning()));
-    }
-
-    fn tell_progress(&mut self) {
-        if self.next_tick().is_none_or(|due| self.now < due) {
-            return;
-        }
-        let lines: Vec<String> = self.tools.iter().map(|tool| self.tool_progress(tool)).collect();
-        let since = self.run_since.unwrap_or(self.now);
-        let waiting = format!("still working, {}", clock(self.now.saturating_sub(since)));
-        match lines.is_empty() {
-            true => self.say("model", &waiting),
-            false => lines.iter().for_each(|line| self.say("tool", line)),
-        }
-        self.said_at = self.now;
-    }
-
-    fn tool_progress(&self, tool: &RunningTool) -> String {
-        let time = clock(self.now.saturating_sub(tool.since));
-        match &tool.task {
-            Some(TaskProgress { agent, activity, facts }) => {
-                format!("{agent}: {activity}, {}, {time}", facts.join(", "))
-            }
-            None => {
-                let lines = counted(tool.line_count, "line", "lines");
-                format!("{} {} still runs, {time}, {lines}", tool.name, subject_text(&tool.subject))
-            }
-        }
-    }
-
-    /// Says something, and repeats the question that it stands below.
-    fn say_and_ask_again(&mut self, speaker: &str, text: &str) {
-        self.say(speaker, text);
-        self.repeat_question();
-    }
-
-    /// Says something behind a speaker, unless it is told elsewhere.
-    fn say_detail(&mut self, speaker: &str, text: &str) {
-        if self.detail == PlainDetail::Everything {
-            self.say(speaker, text);
-        }
-    }
-
-    /// Says something behind a speaker; further lines are indented.
-    fn say(&mut self, speaker: &str, text: &str) {
-        self.end_answer();
-        let text = safe_lines(text.trim_end());
-        let text = format!("{speaker}: {}\n", text.replace('\n', &format!("\n{INDENT}")));
-        self.push(&text);
-    }
-
-    fn say_indented(&mut self, text: &str) {
-        self.end_answer();
-        for line in text.trim_end().lines() {
-            let line = format!("{INDENT}{}", escape(line));
-            self.push(&format!("{}\n", line.trim_end()));
-        }
-    }
-
-    fn say_lines(&mut self, lines: &[Line<'static>]) {
-        let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        self.say_indented(&text.join("\n"));
-    }
-
-    /// More of the answer, as it comes.
-    fn say_answer(&mut self, text: &str) {
-        if self.detail != PlainDetail::Everything || text.is_empty() {
-            return;
-        }
-        if !std::mem::replace(&mut self.is_speaking, true) {
-            self.push("model: ");
-        }
-        let text = safe_lines(text).replace('\n', &format!("\n{INDENT}"));
-        self.push(&text);
-    }
-
-    fn end_answer(&mut self) {
-        if std::mem::take(&mut self.is_speaking) {
-            self.push("\n");
-        }
-    }
-
-    fn end_prompt(&mut self) {
-        if std::mem::take(&mut self.has_prompt) {
-            self.out.push('\n');
-        }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.end_prompt();
-        self.is_command_sent = false;
-        self.out.push_str(text);
-        self.said_at = self.now;
-    }
-
-    /// Shows where to type, if a line is waited for.
-    fn show_prompt(&mut self) {
-        let is_asked = !self.approvals.is_empty() || self.question.is_some();
-        if self.has_prompt || self.has_ended || self.is_command_sent || (self.is_busy() && !is_asked) {
-            return;
-        }
-        self.end_answer();
-        self.out.push_str(if is_asked { ANSWER_PROMPT } else { PROMPT });
-        self.has_prompt = true;
-    }
-}
-
-/// What a call is about, on one line.
-fn subject_text(subject: &Subject) -> String {
-    match subject {
-        Subject::Path(text) | Subject::Text(text) => first_line(text),
-    }
-}
-
-fn first_line(text: &str) -> String {
-    let mut lines = text.trim().lines();
-    let first = lines.next().unwrap_or_default();
-    if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
 }

@@ -1,20 +1,24 @@
 //! [`run`]: the loop that owns the terminal. One thread reads input, the agent sits behind a channel:
 //! a stalled provider, disk or index never delays the echo of a key.
 
-use std::io::{self, PipeWriter, Write};
+mod input_reader; // InputReader: the threads behind the terminal
+mod view_stack; // views on top of the page
+
+use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::input::{InputEvent, TerminalInput, decode_batch};
+use crate::input::InputEvent;
 use crate::model::{Effect, Event, Model};
 use crate::screen::{
-    GuardError, GuardOptions, PageScreen, RestoreHandle, Rewrap, ScreenSize, SystemRawMode, TerminalGuard,
+    GuardError, GuardOptions, PageScreen, RestoreHandle, Rewrap, SystemRawMode, TerminalGuard,
 };
 use crate::view::view;
-use crate::views::{View, ViewData, ViewKind, ViewOutcome, ViewScreen, mark_question, open_view};
+use crate::views::{View, ViewData, ViewKind, ViewOutcome, ViewScreen, open_view};
+use input_reader::{InputReader, screen_size};
 
 /// What is not asked for by a key is drawn at most this often.
 const FRAME_TIME: Duration = Duration::from_millis(33);
@@ -35,6 +39,15 @@ pub enum FaceError {
     /// The terminal could not be read or written.
     #[error("the terminal is gone")]
     Terminal(#[from] io::Error),
+}
+
+/// What the terminal can do, and what the person wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaceOptions {
+    /// Whether it wraps its lines again.
+    pub rewrap: Rewrap,
+    /// Whether views take the mouse.
+    pub takes_mouse: bool,
 }
 
 /// Something for the loop.
@@ -69,105 +82,6 @@ pub trait FaceHost {
     fn terminal_taken(&mut self, handle: RestoreHandle);
 }
 
-/// The thread that reads input, which can be told to leave the terminal alone.
-struct InputReader {
-    state: Arc<(Mutex<ReaderState>, Condvar)>,
-    /// Ends the wait of the thread for input.
-    wake: PipeWriter,
-}
-
-/// What the thread that reads input is told, and what it does.
-#[derive(Debug, Default)]
-struct ReaderState {
-    /// It shall leave the terminal alone.
-    is_paused: bool,
-    /// It does.
-    has_stopped: bool,
-}
-
-impl InputReader {
-    fn start(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<Self> {
-        let (mut woken, wake) = io::pipe()?;
-        let reader = InputReader { state: Arc::default(), wake };
-        let state = reader.state.clone();
-        report_resizes(messages.clone(), clock.clone())?;
-        std::thread::Builder::new().name("terminal-input".into()).spawn(move || {
-            let mut bytes = TerminalInput::default();
-            loop {
-                wait_while_paused(&state);
-                match bytes.read_batch(&mut woken) {
-                    Ok(batch) => {
-                        let at = clock();
-                        for input in decode_batch(&batch) {
-                            if messages.send(FaceMessage::Input(input, at)).is_err() {
-                                return;
-                            }
-                        }
-                    }
-                    Err(_) => {
-                        // Nobody waits for a thread that has ended.
-                        lock(&state.0).has_stopped = true;
-                        state.1.notify_all();
-                        let _ = messages.send(FaceMessage::Quit);
-                        return;
-                    }
-                }
-            }
-        })?;
-        Ok(reader)
-    }
-
-    /// Waits until the thread leaves the terminal alone.
-    fn pause(&mut self) {
-        let (state, changed) = &*self.state;
-        lock(state).is_paused = true;
-        // Fails if the thread has ended; then it leaves the terminal alone.
-        let _ = self.wake.write_all(&[0]);
-        drop(changed.wait_while(lock(state), |state| !state.has_stopped));
-    }
-
-    fn resume(&self) {
-        let (state, changed) = &*self.state;
-        lock(state).is_paused = false;
-        changed.notify_all();
-    }
-}
-
-fn wait_while_paused((state, changed): &(Mutex<ReaderState>, Condvar)) {
-    let mut now = lock(state);
-    while now.is_paused {
-        now.has_stopped = true;
-        changed.notify_all();
-        now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
-    }
-    now.has_stopped = false;
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Tells the loop whenever the terminal's size changes.
-fn report_resizes(messages: Sender<FaceMessage>, clock: Clock) -> io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGWINCH])?;
-    std::thread::Builder::new().name("terminal-resize".into()).spawn(move || {
-        for _ in signals.forever() {
-            let Ok(size) = screen_size() else { continue };
-            if messages.send(FaceMessage::Input(InputEvent::Resize(size), clock())).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(())
-}
-
-/// The terminal's size. Some pretend to have none: they get the usual one.
-fn screen_size() -> io::Result<ScreenSize> {
-    let (columns, rows) = crossterm::terminal::size()?;
-    let or = |number: u16, usual: u16| if number == 0 { usual } else { number };
-    Ok(ScreenSize { columns: or(columns, 80), rows: or(rows, 24) })
-}
-
 /// The terminal and what is drawn on it.
 struct Face<'a> {
     model: Model,
@@ -194,13 +108,14 @@ struct Face<'a> {
 pub fn run(
     model: Model,
     clock: Clock,
-    rewrap: Rewrap,
+    options: FaceOptions,
     sender: Sender<FaceMessage>,
     messages: &Receiver<FaceMessage>,
     host: &mut dyn FaceHost,
 ) -> Result<(), FaceError> {
+    let FaceOptions { rewrap, takes_mouse } = options;
     let page = PageScreen::new(io::stdout(), rewrap);
-    let options = GuardOptions { rows_above_cursor: Some(page.rows_above_cursor()) };
+    let options = GuardOptions { rows_above_cursor: Some(page.rows_above_cursor()), takes_mouse };
     let guard = TerminalGuard::enter(SystemRawMode, io::stdout(), options)?;
     guard.handle().restore_on_panic();
     host.terminal_taken(guard.handle());
@@ -342,6 +257,10 @@ impl Face<'_> {
                     self.view_screen.forget();
                 }
                 Effect::Notify(text) => self.notify(&text)?,
+                Effect::SetTitle(text) => {
+                    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+                    self.guard.set_title(&text)?;
+                }
                 Effect::Suspend => self.lend_terminal(|host| host.suspend())?,
                 Effect::OpenEditor(text) => {
                     let mut edited = None;
@@ -389,73 +308,6 @@ impl Face<'_> {
         Ok(())
     }
 
-    fn open_view(&mut self, kind: ViewKind) -> Result<(), FaceError> {
-        let data = self.host.view_data(&kind, &self.model);
-        let Some(view) = open_view(kind, data) else { return Ok(()) };
-        if self.views.is_empty() {
-            // What waits to be printed is printed first: it belongs to the page.
-            self.draw()?;
-            self.page.erase(self.model.size, (self.clock)())?;
-            self.guard.enter_alternate()?;
-            self.view_screen.forget();
-            self.has_rung = self.asks();
-            self.model.update(Event::PageHidden(true), (self.clock)());
-        }
-        self.views.push(view);
-        self.due = Some((self.clock)());
-        Ok(())
-    }
-
-    /// Whether something on the page needs an answer.
-    fn asks(&self) -> bool {
-        !self.model.approvals.is_empty() || self.model.question.is_some()
-    }
-
-    /// Does what a view wants.
-    fn follow(&mut self, outcome: ViewOutcome) -> Result<(), FaceError> {
-        if matches!(outcome, ViewOutcome::Close | ViewOutcome::CloseWith(_)) {
-            self.views.pop();
-            self.leave_empty_stack()?;
-        }
-        match outcome {
-            ViewOutcome::Effect(effect) | ViewOutcome::CloseWith(effect) => {
-                if let Effect::Send(submission) = &effect {
-                    // A command stands on the page as if it had been typed.
-                    self.model.print_prompt(submission);
-                }
-                self.perform(vec![effect])
-            }
-            ViewOutcome::Stay | ViewOutcome::Close | ViewOutcome::Pass => Ok(()),
-        }
-    }
-
-    fn close_views(&mut self) -> Result<(), FaceError> {
-        let had_views = !self.views.is_empty();
-        self.views.clear();
-        if had_views { self.leave_empty_stack() } else { Ok(()) }
-    }
-
-    /// Gives the page back once no view lies on it.
-    fn leave_empty_stack(&mut self) -> Result<(), FaceError> {
-        if self.views.is_empty() {
-            self.guard.leave_alternate()?;
-            self.model.update(Event::PageHidden(false), (self.clock)());
-            self.page.redraw();
-            self.due = Some((self.clock)());
-        }
-        Ok(())
-    }
-
-    /// The conversation has gone on: what views show of it may be old.
-    fn refresh_views(&mut self) {
-        for view in self.views.iter_mut().filter(|view| view.kind().follows_conversation()) {
-            match self.host.view_data(&view.kind(), &self.model) {
-                ViewData::Nothing | ViewData::Loading => {}
-                data => view.take_data(data),
-            }
-        }
-    }
-
     fn notify(&mut self, text: &str) -> Result<(), FaceError> {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         self.guard.set_title(&format!("hardpan: {text}"))?;
@@ -492,29 +344,6 @@ impl Face<'_> {
             self.draw_view(size)?;
         }
         self.drawn_at = now;
-        Ok(())
-    }
-
-    fn draw_view(&mut self, size: ScreenSize) -> Result<(), FaceError> {
-        let Some(view) = self.views.last_mut() else { return Ok(()) };
-        let mut frame = view.draw(&self.model);
-        let has_live_area = view.has_live_area();
-        let asks = self.asks();
-        let mut bytes = String::new();
-        if asks && !has_live_area {
-            mark_question(&mut frame, usize::from(size.rows), &self.model.theme);
-            bytes.push_str(if self.has_rung { "" } else { "\x07" });
-        }
-        self.has_rung = asks;
-        bytes.push_str(&self.view_screen.draw(&frame, size));
-        if !bytes.is_empty() {
-            let out = self.page.writer();
-            out.write_all(bytes.as_bytes())?;
-            out.flush()?;
-        }
-        if has_live_area {
-            self.model.update(Event::Drawn, (self.clock)());
-        }
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ impl TestFace {
         let editor = Editor::new(History::default(), |text| text.len() / 4);
         let size = ScreenSize { columns, rows };
         let model = Model::new(editor, Keymap::default(), theme, size);
-        let page = PageScreen::new(Vec::new(), Rewrap::Yes);
+        let page = PageScreen::new(Vec::new(), Rewrap::Reported);
         let now = Duration::from_secs(100);
         TestFace { model, now, effects: Vec::new(), printed: Vec::new(), page }
     }

@@ -13,10 +13,8 @@ mod width; // columns, counted by grapheme clusters
 mod wrap; // lines of a given width
 
 pub use self::direction::isolate_rtl;
-pub use self::escape::{
-    FRAME, TAB_STOP, escape, escape_json, is_unsafe, safe, safe_lines, strip_lines, visible,
-};
+pub use self::escape::{TAB_STOP, escape, escape_json, is_unsafe, safe, safe_lines, strip_lines, visible};
 pub use self::links::link_address;
 pub use self::truncate::{truncate, truncate_line, truncate_middle, truncate_path};
 pub use self::width::{clusters, line_width, pad_left, pad_right, width};
-pub use self::wrap::{PROSE_WIDTH, hard_wrap, wrap, wrap_indented};
+pub use self::wrap::{PROSE_WIDTH, hard_wrap, wrap, wrap_hanging, wrap_indented};

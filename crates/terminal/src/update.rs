@@ -45,6 +45,13 @@ impl Model {
             Event::Status(status) => self.status = status,
             Event::BackgroundWork(text) => self.background_work = text,
             Event::Sources(CompletionSources(sources)) => self.editor.set_sources(sources),
+            Event::Extensions(area) => self.extensions = area,
+            Event::ExtensionKeys(keys) => self.extension_keys = keys,
+            Event::SetLine(text) => {
+                self.editor.set_text(&text);
+                self.draft_since.get_or_insert(self.now);
+            }
+            Event::Title(text) => effects.push(Effect::SetTitle(text)),
         }
         self.settle();
         self.fill_page();
@@ -68,7 +75,7 @@ impl Model {
             InputEvent::Resize(size) => self.set_size(bounded(size)),
             InputEvent::Focus { has_focus } => self.has_focus = has_focus,
             // The page scrolls by itself; views have their own wheel.
-            InputEvent::Wheel(_) => {}
+            InputEvent::Wheel(_) | InputEvent::Click { .. } => {}
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod activity; // what the agent does
 mod approval; // the question about a call
+mod extension_rows; // widgets and words of extensions
 mod input_line; // the line, its completions, the search
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,13 @@ const MOST_LIVE_ROWS: usize = 14;
 const FEWEST_LIVE_ROWS: usize = 6;
 /// Queued messages that are shown.
 const QUEUE_ROWS: usize = 4;
+
+/// Rows that stay free for what the agent does, with a blank one above and below.
+const ACTIVITY_ROWS: usize = 3;
+
+/// Rows that the widgets of extensions get above the line, and below it.
+const WIDGET_ROWS_ABOVE: usize = 5;
+const WIDGET_ROWS_BELOW: usize = 3;
 
 /// Where a live area stands.
 #[derive(Clone, Debug)]
@@ -51,7 +59,8 @@ pub(crate) struct LiveArea {
 /// Draws the model.
 pub fn view(model: &Model) -> Frame {
     let LiveArea { rows, cursor } = live_area(model, &LivePlace::Page);
-    Frame { print: model.page.lines().to_vec(), live: rows, cursor }
+    let (print, pictures) = (model.page.lines().to_vec(), model.page.pictures().to_vec());
+    Frame { print, pictures, live: rows, cursor }
 }
 
 /// Draws what may still change.
@@ -60,7 +69,9 @@ pub(crate) fn live_area(model: &Model, place: &LivePlace) -> LiveArea {
     let rows = usize::from(model.size.rows);
     let budget = (rows / 2).clamp(FEWEST_LIVE_ROWS, MOST_LIVE_ROWS).min(rows.max(1));
     let input = input_line::input_rows(model, (budget / 3).max(1));
-    let mut below = vec![status(model)];
+    let mut below = extension_rows::widget_rows(&model.extensions.below, WIDGET_ROWS_BELOW, model);
+    below.push(status(model));
+    below.extend(extension_rows::status_row(model));
     below.extend(match place {
         LivePlace::Page => hint(model),
         LivePlace::FullScreen { hint: own, has_keys: true } => {
@@ -87,8 +98,14 @@ pub(crate) fn live_area(model: &Model, place: &LivePlace) -> LiveArea {
 
 /// Everything above the input line. What is cut, is cut at the top of the activity.
 fn above_input(model: &Model, room: usize, place: &LivePlace) -> Vec<Line<'static>> {
-    let sections = [approval::question_rows(model), queue_rows(model), input_line::list_rows(model)];
     let taken = |sections: &[Vec<Line<'static>>]| sections.iter().map(Vec::len).sum::<usize>();
+    let own = [approval::question_rows(model), queue_rows(model), input_line::list_rows(model)];
+    // What extensions show gives way to what the agent does and asks.
+    let active = if activity::activity_kind(model).is_some() { ACTIVITY_ROWS } else { 0 };
+    let widget_room = room.saturating_sub(taken(&own) + active + 1).min(WIDGET_ROWS_ABOVE);
+    let [questions, queue, lists] = own;
+    let widgets = extension_rows::widget_rows(&model.extensions.above, widget_room, model);
+    let sections = [widgets, questions, queue, lists];
     let room = room.saturating_sub(taken(&sections));
     let is_page = matches!(place, LivePlace::Page);
     let kind = activity::activity_kind(model).filter(|kind| is_page || *kind != BlockKind::Answer);

@@ -128,6 +128,26 @@ fn cursor_row(view: &ViewLines, height: usize) -> Option<(usize, usize)> {
     Some((row, 0))
 }
 
+/// The entry of a list that a click on a row of the screen means; none beside the entries. `lines` draws
+/// the list with one of its `count` entries chosen.
+fn clicked_entry(
+    row: u16,
+    height: u16,
+    (count, chosen): (usize, usize),
+    lines: impl Fn(usize) -> ViewLines,
+) -> Option<usize> {
+    let row = lines(chosen).row_on_screen(height.into(), row.into())?;
+    let start = |entry| lines(entry).chosen.map_or(0, |(start, _)| start);
+    // Entries stand in their order: as many begin at or above the row.
+    let (mut below, mut above) = (0, count);
+    while below < above {
+        let middle = below.midpoint(above);
+        if start(middle) <= row { below = middle + 1 } else { above = middle }
+    }
+    let entry = below.checked_sub(1)?;
+    lines(entry).chosen.filter(|(start, end)| (*start..*end).contains(&row)).map(|_| entry)
+}
+
 /// Says in the last row that something needs an answer on the page.
 pub fn mark_question(frame: &mut ViewFrame, rows: usize, theme: &Theme) {
     frame.rows.resize(rows, Line::default());

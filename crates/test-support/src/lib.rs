@@ -40,9 +40,11 @@ mod http_server; // TestServer: answers as the test says
 mod instant_provider; // InstantProvider: answers at once, for benchmarks
 pub mod live_work; // long scripted sessions of the real binary, with the simulator's bill
 mod prerequisite; // what a test needs of the machine: in CI it must be there
+mod random; // Random: numbers that depend on a seed
 mod simulator; // the simulator as an engine, and as a server for other processes
 mod test_agent; // TestAgent
 mod texts; // texts of a wanted length
+mod tmux; // Tmux: a real terminal that wraps its lines again
 mod tools; // fake tools
 mod traffic; // SentRequest: every request and its answer, to the byte
 mod transcript; // messages and requests as comparable lines
@@ -56,9 +58,11 @@ pub use git_server::GitServer;
 pub use http_server::{ReceivedRequest, TestResponse, TestServer};
 pub use instant_provider::InstantProvider;
 pub use prerequisite::{is_ci, prerequisite};
+pub use random::Random;
 pub use simulator::{SimulatorServer, scripted_engine};
 pub use test_agent::TestAgent;
 pub use texts::{code, long_text, numbered_lines, pixel};
+pub use tmux::Tmux;
 pub use tools::{LookTool, PaintTool, SlowTool, SlowToolCounts};
 pub use traffic::SentRequest;
 pub use transcript::{assert_calls_paired, line, request_lines, system_prompt};

@@ -12,7 +12,6 @@ mod outcome; // LiveOutcome, LiveProblem: what a run cost, and what went wrong
 mod plan; // PlannedWork: runs, steps, calls
 mod planner; // Planner: chooses the calls of a kind of work
 mod process; // LiveSetup: agent and simulator as processes
-mod random; // Random: the same numbers for the same seed
 mod source_tree; // SourceTree: generated files, and what edits make of them
 
 pub use outcome::{LiveBill, LiveOutcome, LiveProblem};

@@ -11,6 +11,8 @@ fn text_of(parts: &[MessagePart]) -> String {
         MessagePart::ToolCall(call) => format!("[{}]", call.name),
         MessagePart::Image(_) => "[image]".into(),
         MessagePart::Reasoning { .. } => "[reasoning]".into(),
+        MessagePart::ProviderBlock(_) => "[search]".into(),
+        MessagePart::Sources { sources } => format!("[{} sources]", sources.len()),
     };
     parts.iter().map(word).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveRequest};
 use hardpan_context::{FoldReason, Snapshot, SnapshotError};
-use hardpan_prompt::{Item, ItemKind, Volatility};
+use hardpan_prompt::{Item, ItemKind, Volatility, WebSearch};
 
 /// A workspace whose contents the test changes between prompts. While its folder contains a file
 /// `wait`, observing it blocks.
@@ -30,6 +30,8 @@ pub struct WorkspaceContents {
     pub fold: bool,
     /// The setting `edit_blocks`.
     pub edit_blocks: bool,
+    /// The most searches of the web in an answer; none if the web is not searched.
+    pub web_search: Option<u32>,
     /// How the files refer to each other.
     pub coupling: Coupling,
 }
@@ -57,6 +59,7 @@ impl Default for WorkspaceContents {
             volatility: Volatility::Active,
             fold: false,
             edit_blocks: false,
+            web_search: None,
             coupling: Coupling::default(),
         }
     }
@@ -106,6 +109,7 @@ impl ContextSource for TestWorkspace {
             return Err(SnapshotError::DuplicateKey { source_name, key }.into());
         }
         snapshot.system.edit_blocks = contents.edit_blocks;
+        snapshot.web_search = contents.web_search.map(|max_results| WebSearch { max_results });
         snapshot.fold = contents.fold.then_some(FoldReason::Requested);
         Ok(snapshot)
     }

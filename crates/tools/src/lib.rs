@@ -76,7 +76,10 @@ pub use bash::sanitize::sanitize as clean_output;
 pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environment, scrub_environment};
 pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
 pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};
-pub use fetch::{PageError, PageReader, WebOptions, WebPage, find_urls, page_address};
+pub use fetch::{
+    PageError, PageReader, WebAnswer, WebClient, WebOptions, WebPage, WebRequest, WebRequestError, find_urls,
+    page_address,
+};
 pub use find::Find;
 pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};

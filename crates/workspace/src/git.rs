@@ -6,6 +6,7 @@
 
 mod environment; // the variables and settings that git gets
 mod github; // GitHubCli: gh, for a repository
+mod head; // checked_out_branch: what HEAD names
 mod own_settings; // what git gets of the user's own settings
 mod remote; // RemoteRepository: files of another machine's repository
 mod repository; // RepositoryFolders: where a repository keeps what, verified
@@ -21,6 +22,7 @@ use hardpan_sandbox::{
 };
 
 pub use github::{GITHUB_VARIABLES, GitHubCli, GitHubError};
+pub use head::checked_out_branch;
 use own_settings::OwnSettings;
 pub use remote::{RemoteError, RemoteRepository};
 pub use repository::RepositoryProblem;

@@ -48,7 +48,7 @@ pub use codebase::{Codebase, IndexNotReady, IndexWait, LiveIndex, index_codebase
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
 pub use git::{
     GITHUB_VARIABLES, Git, GitConfinement, GitError, GitHubCli, GitHubError, GitOptions, RemoteError,
-    RemoteRepository, RepositoryProblem, StatusChanges, find_project_root,
+    RemoteRepository, RepositoryProblem, StatusChanges, checked_out_branch, find_project_root,
 };
 pub use glob::{GlobError, compile_glob};
 pub use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableFile, UnreadableReason};

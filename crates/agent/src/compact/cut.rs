@@ -2,10 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use hardpan_context::Target;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, begins_exchange};
 
 /// Roughly how many tokens of recent messages are kept unchanged.
-pub const KEPT_TOKENS: usize = 20_000;
+const KEPT_TOKENS: usize = 20_000;
+
+/// The same for a model, whose window may be small.
+pub fn kept_tokens(target: &Target) -> usize {
+    KEPT_TOKENS.min(target.max_input_tokens() as usize / 10)
+}
 
 /// Index of the first message to keep; `None` if next to nothing would be summarised.
 ///

@@ -42,7 +42,10 @@ fn truncate_part(part: &MessagePart, max_chars: usize) -> Option<MessagePart> {
                 call.arguments.value()["path"].as_str().map_or_else(String::new, |path| format!(" {path}"));
             Some(MessagePart::text(format!("[{}{path}]", call.name)))
         }
-        MessagePart::Image(_) | MessagePart::Reasoning { .. } => None,
+        MessagePart::Image(_)
+        | MessagePart::Reasoning { .. }
+        | MessagePart::ProviderBlock(_)
+        | MessagePart::Sources { .. } => None,
     }
 }
 

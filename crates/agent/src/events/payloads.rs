@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use hardpan_economy::ledger::Totals;
-use hardpan_prompt::{DroppedReasoning, MessagePart};
+use hardpan_prompt::{DroppedReasoning, MessageBody, MessagePart, WebSource};
 use hardpan_providers::{ClientNotice, UnsupportedFeature};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Note;
 
@@ -18,8 +19,67 @@ pub enum InputSource {
     Interactive,
     /// A program sent it over RPC.
     Rpc,
-    /// An extension sent it.
+    /// An extension sent it. It is taken as it is: no slash command runs, nothing is expanded.
     Extension,
+    /// Hardpan itself: the task of a sub-agent, or what lets the agent go on by itself. Taken as it
+    /// is, too: a model wrote it, or nobody.
+    Agent,
+}
+
+impl InputSource {
+    /// Whether a slash command in the input runs, and skills and templates are expanded.
+    pub(crate) fn is_typed(self) -> bool {
+        match self {
+            InputSource::Interactive | InputSource::Rpc => true,
+            InputSource::Extension | InputSource::Agent => false,
+        }
+    }
+}
+
+/// Why the agent leaves a session for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchReason {
+    /// A new session begins.
+    New,
+    /// An earlier session is resumed.
+    Resume,
+}
+
+/// Why the agent leaves a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaveReason {
+    /// For a new session.
+    New,
+    /// For an earlier session.
+    Resume,
+    /// For a copy of it.
+    Fork,
+}
+
+/// A part of a streaming answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerPartKind {
+    /// Text of the answer.
+    Text,
+    /// The model's reasoning.
+    Reasoning,
+    /// A tool call.
+    Call,
+}
+
+/// What happened to a part of a streaming answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerPartChange {
+    /// It began.
+    Start,
+    /// It grew by this text: of a call, by a piece of its arguments' JSON.
+    Delta(String),
+    /// It is complete.
+    End,
 }
 
 /// A message of an extension. The model always sees it; `display` decides about people.
@@ -32,6 +92,26 @@ pub struct CustomMessage {
     /// Whether the message is shown to people; true by default.
     #[serde(default = "default_display")]
     pub display: bool,
+    /// The extension's own data; stored with the message, and never sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl CustomMessage {
+    /// Its texts, for handlers that ask what a run is about.
+    pub(crate) fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|part| match part {
+            MessagePart::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What the message says, and what is only stored with it.
+    pub(crate) fn into_parts(self) -> (MessageBody, Option<Value>) {
+        let CustomMessage { custom_type, content, display, details } = self;
+        (MessageBody::Custom { custom_type, content, display }, details)
+    }
 }
 
 fn default_display() -> bool {
@@ -172,6 +252,19 @@ pub enum MessageDelta {
     },
 }
 
+/// How important a note of an extension is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteLevel {
+    /// Good to know.
+    #[default]
+    Info,
+    /// Something may be wrong.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
 /// What a note is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -196,6 +289,16 @@ pub enum NoteKind {
     DroppedReasoning {
         /// What was taken out, and why.
         dropped: Vec<DroppedReasoning>,
+    },
+    /// The provider's own tool searches the web.
+    WebSearch {
+        /// What it searches for; empty if the provider does not say.
+        query: String,
+    },
+    /// The answer cites these pages.
+    Sources {
+        /// In the order in which they are first cited.
+        sources: Vec<WebSource>,
     },
     /// A part of the answer is of a type that Hardpan does not know, and is missing from it.
     SkippedPart {
@@ -227,6 +330,13 @@ pub enum NoteKind {
     },
     /// A file that the input mentions with `@` is not attached in full.
     Mention,
+    /// An extension tells something.
+    Extension {
+        /// Name of the extension.
+        extension: Arc<str>,
+        /// How important it is.
+        level: NoteLevel,
+    },
     /// Settings, the session, the tools or the route to the provider are not what one might expect.
     Setup,
 }
@@ -244,6 +354,7 @@ impl From<&ClientNotice> for Note {
             ClientNotice::DroppedReasoning { dropped } => {
                 NoteKind::DroppedReasoning { dropped: dropped.clone() }
             }
+            ClientNotice::WebSearch { query } => NoteKind::WebSearch { query: query.clone() },
             ClientNotice::SkippedPart { part_type } => NoteKind::SkippedPart { part_type: part_type.clone() },
         };
         Note { text: notice.to_string(), kind }

@@ -1,6 +1,8 @@
 //! What handlers reply to the events that ask them something.
 
-use hardpan_prompt::{Image, MessagePart};
+use std::path::PathBuf;
+
+use hardpan_prompt::{Image, MessageId, MessagePart};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,7 +78,58 @@ pub enum BeforeCompactReply {
     Summary {
         /// The text of the summary.
         text: String,
+        /// The first message that is kept; null for the one that the event names.
+        #[serde(default)]
+        first_kept: Option<MessageId>,
+        /// The handler's own data; stored with the summary, and never sent.
+        #[serde(default)]
+        details: Option<Value>,
     },
+}
+
+impl BeforeCompactReply {
+    /// A summary of the messages that the event names.
+    pub fn summary(text: impl Into<String>) -> Self {
+        BeforeCompactReply::Summary { text: text.into(), first_kept: None, details: None }
+    }
+}
+
+/// Whether the agent may leave a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum BeforeSwitchReply {
+    /// It may.
+    #[default]
+    Continue,
+    /// It stays where it is.
+    Cancel {
+        /// Shown to the user.
+        reason: String,
+    },
+}
+
+/// What a handler does with a change of branches; null leaves a thing as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BeforeTreeReply {
+    /// The conversation stays where it is, for this reason; shown to the user.
+    pub cancel: Option<String>,
+    /// The summary of the branch that is left, if one was wanted; the model is not asked.
+    pub summary: Option<String>,
+    /// What the summary that the model writes should focus on.
+    pub instructions: Option<String>,
+    /// A label for the entry that the conversation continues from.
+    pub label: Option<String>,
+}
+
+/// Where more skills and templates are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ResourcesReply {
+    /// Folders of skills.
+    pub skill_paths: Vec<PathBuf>,
+    /// Folders and files of templates.
+    pub prompt_paths: Vec<PathBuf>,
 }
 
 /// The result of a handler that ran the user's command itself; without one the agent runs it.

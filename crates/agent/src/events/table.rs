@@ -4,11 +4,13 @@
 //! handlers; questions go to handlers alone, and what they reply is used.
 
 use std::any::Any;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, MessageState, Prompt};
+use hardpan_session::Entry;
 use hardpan_tools::ResultDisplay;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,9 +18,14 @@ use serde_json::Value;
 
 use super::catalogue::EventInfo;
 use super::declare::{declare_events, payload};
-use super::payloads::{InputSource, MessageDelta, NoteKind, RunEnd, TaskPrefix, TaskStop, TaskUsage};
+use super::face_request::{Dialog, FaceChange};
+use super::payloads::{
+    AnswerPartChange, AnswerPartKind, InputSource, LeaveReason, MessageDelta, NoteKind, RunEnd, SwitchReason,
+    TaskPrefix, TaskStop, TaskUsage,
+};
 use super::replies::{
-    BeforeAgentStartReply, BeforeCompactReply, InputReply, ToolCallReply, ToolResultReply, UserBashReply,
+    BeforeAgentStartReply, BeforeCompactReply, BeforeSwitchReply, BeforeTreeReply, InputReply,
+    ResourcesReply, ToolCallReply, ToolResultReply, UserBashReply,
 };
 use super::{Event, HandlerFault};
 use crate::compact::{CompactReason, CompactionResult};
@@ -42,6 +49,10 @@ declare_events! {
             pub from: Arc<str>,
             /// Id of the current session.
             pub to: Arc<str>,
+            /// Whether it is new or was resumed.
+            pub reason: SwitchReason,
+            /// File of the previous session.
+            pub from_file: PathBuf,
         }
 
         /// The conversation was forked into a session of its own, which is now current.
@@ -52,6 +63,8 @@ declare_events! {
             pub entry: Option<Arc<str>>,
             /// Id of the new session.
             pub to: Arc<str>,
+            /// File of the session it was forked from.
+            pub from_file: PathBuf,
         }
 
         /// The conversation continues from another entry of the same session.
@@ -60,6 +73,12 @@ declare_events! {
             pub from: Option<Arc<str>>,
             /// The entry that the conversation continues from.
             pub to: Arc<str>,
+            /// The entry of the summary that the new branch begins with, if there is one.
+            #[serde(skip)]
+            pub summary: Option<MessageId>,
+            /// Whether a handler wrote that summary.
+            #[serde(skip)]
+            pub from_handler: bool,
         }
 
         /// A conversation was compacted.
@@ -201,6 +220,9 @@ declare_events! {
             pub tool_name: Arc<str>,
             /// The whole output so far, not just the new part.
             pub partial: String,
+            /// The call's arguments.
+            #[serde(skip)]
+            pub args: Arc<Value>,
         }
 
         /// A tool has ended.
@@ -284,6 +306,32 @@ declare_events! {
             pub kind: NoteKind,
         }
 
+        /// An extension asks the user something; the face answers.
+        "ui_prompt_start" => DialogStart {
+            /// Name of the extension.
+            pub owner: Arc<str>,
+            /// What is asked.
+            #[serde(flatten)]
+            pub dialog: Dialog,
+        }
+
+        /// A question of an extension was answered, or is no longer asked.
+        "ui_prompt_end" => DialogEnd {
+            /// Name of the extension.
+            pub owner: Arc<str>,
+            /// Whether the user gave an answer.
+            pub answered: bool,
+        }
+
+        /// An extension shows something beside the conversation.
+        "face_change" => FaceChanged {
+            /// Name of the extension.
+            pub owner: Arc<str>,
+            /// What is shown, and where.
+            #[serde(flatten)]
+            pub change: FaceChange,
+        }
+
         /// An event handler failed, panicked or took too long.
         "handler_failed" => HandlerFailed(
             /// Which handler, and what went wrong.
@@ -364,7 +412,112 @@ declare_events! {
             pub first_kept: MessageId,
             /// Estimated tokens of the conversation now.
             pub tokens_before: u64,
+            /// The messages that the summary will replace.
+            #[serde(skip)]
+            pub summarized: Vec<AgentMessage>,
+            /// The entries of the branch, as stored.
+            #[serde(skip)]
+            pub entries: Arc<Vec<Entry>>,
         } -> BeforeCompactReply = "continue, cancel, or the summary";
+
+        /// The agent is about to leave the session for another one, or for a new one.
+        "session_before_switch" => SessionBeforeSwitch {
+            /// Whether a new session begins or an earlier one is resumed.
+            pub reason: SwitchReason,
+            /// File of the session that is resumed.
+            pub target_file: Option<PathBuf>,
+        } -> BeforeSwitchReply = "continue or cancel";
+
+        /// The conversation is about to be forked into a session of its own.
+        "session_before_fork" => SessionBeforeFork {
+            /// The entry that the fork continues from; null for the end of the branch.
+            pub entry: Option<Arc<str>>,
+        } -> BeforeSwitchReply = "continue or cancel";
+
+        /// The conversation is about to continue from another entry of the same session.
+        "session_before_tree" => SessionBeforeTree {
+            /// The entry that it continues from.
+            pub target: Arc<str>,
+            /// The last entry of the branch that is left; null if it is empty.
+            pub old_leaf: Option<Arc<str>>,
+            /// The last entry that both branches have; null if they share none.
+            pub common_ancestor: Option<Arc<str>>,
+            /// Whether the branch that is left is summarised.
+            pub wants_summary: bool,
+            /// What the user wants the summary to focus on.
+            pub instructions: Option<String>,
+            /// The entries that only the branch that is left has, oldest first.
+            #[serde(skip)]
+            pub entries: Arc<Vec<Entry>>,
+        } -> BeforeTreeReply = "cancel, a summary, instructions for one, a label";
+
+        /// A session begins: where are more skills and templates? Emitted after `session_start`.
+        "resources_discover" => ResourcesDiscover {
+            /// The folder that the agent works in.
+            pub cwd: PathBuf,
+        } -> ResourcesReply = "folders and files of skills and of templates";
+
+        /// The agent leaves a session for another one. Emitted before it does, when nobody cancelled it.
+        "session_leave" => SessionLeave {
+            /// Why it leaves.
+            pub reason: LeaveReason,
+            /// File of the session that it goes to.
+            pub target_file: PathBuf,
+        } -> () = "nothing";
+
+        /// Nothing more happens by itself, and the agent is idle: a run has ended, and so has everything
+        /// that its `agent_end` led to.
+        "agent_settled" => AgentSettled {} -> () = "nothing";
+
+        /// The body of a request, before it is sent. Another one is checked first: what the provider would
+        /// refuse is not sent.
+        "provider_payload" => ProviderPayload {
+            /// Id of the provider.
+            pub provider: String,
+            /// Id of the model.
+            pub model: String,
+            /// Tokens of the prompt by our own count.
+            pub tokens: usize,
+            /// The body, in the form of the provider's protocol.
+            pub payload: Arc<Value>,
+        } -> Option<Value> = "another body";
+
+        /// A part of a streaming answer begins, grows or ends. Faces have `message_update`.
+        "answer_part" => AnswerPart {
+            /// The answer so far.
+            pub message: AgentMessage,
+            /// Position of the part in the answer's content, from 0.
+            pub part: usize,
+            /// Which kind of part it is.
+            pub kind: AnswerPartKind,
+            /// What happened to it.
+            pub change: AnswerPartChange,
+        } -> () = "nothing";
+
+        /// The model made a call, before `tool_call` asks about it. With `tool_settled`, for handlers
+        /// that expect a call's beginning and end around the questions about it.
+        "tool_announced" => ToolAnnounced {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The call's arguments, as the model wrote them.
+            pub args: Value,
+        } -> () = "nothing";
+
+        /// A call has its final result, after `tool_result`.
+        "tool_settled" => ToolSettled {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The content that the model will see.
+            pub content: Vec<MessagePart>,
+            /// Data for people and programs; never sent to the model.
+            pub details: Option<Value>,
+            /// Whether the result is an error.
+            pub is_error: bool,
+        } -> () = "nothing";
 
         /// The user is about to run a shell command with `!` or `!!`.
         "user_bash" => UserBash {

@@ -39,6 +39,7 @@ fn queued() -> QueuedInputs {
         typed: text.into(),
         images: Vec::new(),
         id: Some(InputId(3)),
+        custom: None,
     };
     QueuedInputs { steering: vec![input("left")], follow_up: Vec::new() }
 }
@@ -95,6 +96,7 @@ fn session_events() -> Vec<(AgentEvent, &'static str)> {
         messages: 4,
         first_kept: "e5".into(),
         tokens_before: 900,
+        from_handler: false,
     };
     vec![
         (
@@ -102,15 +104,23 @@ fn session_events() -> Vec<(AgentEvent, &'static str)> {
             r#"{"type":"session_start","session":"s1","resumed":false}"#,
         ),
         (
-            SessionSwitch { from: from.clone(), to: to.clone() }.into(),
-            r#"{"type":"session_switch","from":"s1","to":"s2"}"#,
+            SessionSwitch {
+                from: from.clone(),
+                to: to.clone(),
+                reason: SwitchReason::New,
+                from_file: "/s/a.jsonl".into(),
+            }
+            .into(),
+            r#"{"type":"session_switch","from":"s1","to":"s2","reason":"new","from_file":"/s/a.jsonl"}"#,
         ),
         (
-            SessionFork { from: from.clone(), entry: None, to: to.clone() }.into(),
-            r#"{"type":"session_fork","from":"s1","entry":null,"to":"s2"}"#,
+            SessionFork { from: from.clone(), entry: None, to: to.clone(), from_file: "/s/a.jsonl".into() }
+                .into(),
+            r#"{"type":"session_fork","from":"s1","entry":null,"to":"s2","from_file":"/s/a.jsonl"}"#,
         ),
         (
-            SessionTree { from: Some("e2".into()), to: "e1".into() }.into(),
+            SessionTree { from: Some("e2".into()), to: "e1".into(), summary: None, from_handler: false }
+                .into(),
             r#"{"type":"session_tree","from":"e2","to":"e1"}"#,
         ),
         (
@@ -192,7 +202,7 @@ fn other_events() -> Vec<(AgentEvent, &'static str)> {
             r#"{"type":"tool_execution_start","call_id":"c1","tool_name":"bash","args":{"command":"make"}}"#,
         ),
         (
-            ToolExecutionUpdate { call_id, tool_name, partial: "half".into() }.into(),
+            ToolExecutionUpdate { call_id, tool_name, partial: "half".into(), args: Arc::default() }.into(),
             r#"{"type":"tool_execution_update","call_id":"c1","tool_name":"bash","partial":"half"}"#,
         ),
         (
@@ -244,6 +254,23 @@ fn other_events() -> Vec<(AgentEvent, &'static str)> {
             Note { text: "4 messages were compacted".into(), kind: NoteKind::Compacted { messages: 4 } }
                 .into(),
             r#"{"type":"note","text":"4 messages were compacted","kind":"compacted","messages":4}"#,
+        ),
+        (
+            DialogStart {
+                owner: "guard".into(),
+                dialog: Dialog::Select { title: "Which?".into(), choices: vec!["a".into()] },
+            }
+            .into(),
+            r#"{"type":"ui_prompt_start","owner":"guard","kind":"select","title":"Which?","choices":["a"]}"#,
+        ),
+        (
+            DialogEnd { owner: "guard".into(), answered: true }.into(),
+            r#"{"type":"ui_prompt_end","owner":"guard","answered":true}"#,
+        ),
+        (
+            FaceChanged { owner: "guard".into(), change: FaceChange::Status { key: "s".into(), text: None } }
+                .into(),
+            r#"{"type":"face_change","owner":"guard","part":"status","key":"s","text":null}"#,
         ),
         (
             HandlerFailed(fault).into(),
@@ -340,7 +367,7 @@ fn replies_are_read_from_json() {
     assert_eq!(read::<BeforeAgentStartReply>(json!({})), BeforeAgentStartReply::default());
     assert_eq!(
         read::<BeforeCompactReply>(json!({"action": "summary", "text": "s"})),
-        BeforeCompactReply::Summary { text: "s".into() }
+        BeforeCompactReply::summary("s")
     );
     assert_eq!(
         read::<ToolResultReply>(json!({"is_error": false})),

@@ -5,7 +5,7 @@ use hardpan_prompt::{AgentMessage, MessagePart, Text};
 use hardpan_session::{Header, Session};
 use jiff::Timestamp;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::conversation::Conversation;
@@ -19,7 +19,7 @@ fn result_entry(tool: &str, is_error: bool, details: Value) -> Entry {
         not_run: None,
     };
     let mut entry = Entry::message(None, AgentMessage::new("m1", body));
-    entry.extra.extend([(DETAILS.to_owned(), details)]);
+    entry.extra.extend([(DETAILS_FIELD.to_owned(), details)]);
     entry
 }
 
@@ -60,7 +60,7 @@ fn what_an_entry_says_itself_counts_before_its_details() {
     let mut entry = result_entry("read", false, json!({"path": "other", "hash": null}));
     let observation =
         FileObservation::of_text("a", ObservationKind::Shown, "one\ntwo\n", LineRanges::span(2, 2));
-    ResultData { details: None, file_observations: vec![observation.clone()] }.store_in(&mut entry);
+    ResultData { file_observations: vec![observation.clone()] }.store_in(&mut entry);
     assert_eq!(observations_of(&entry), [observation]);
     entry.extra.insert(FILE_OBSERVATIONS.to_owned(), json!([{"path": "a", "kind": "from the future"}]));
     assert_eq!(observations_of(&entry), []);
@@ -123,7 +123,7 @@ fn apply(mut conversation: Conversation, step: Step, path: &Path) -> Conversatio
                 is_error: false,
                 not_run: None,
             };
-            let data = ResultData { details: None, file_observations: vec![observation] };
+            let data = ResultData { file_observations: vec![observation] };
             add_message(&mut conversation, body, data);
         }
         Step::Prompt => {

@@ -214,7 +214,12 @@ async fn inline_shows_context_right_before_the_words_of_the_person() {
     let test_agent = setup.start().await;
     let custom_type = "test".into();
     let content = vec![MessagePart::text("A hint of an extension.")];
-    test_agent.agent.attach_to_next_prompt(CustomMessage { custom_type, content, display: true });
+    test_agent.agent.attach_to_next_prompt(CustomMessage {
+        custom_type,
+        content,
+        display: true,
+        details: None,
+    });
     test_agent.say("Hello").await;
     let lines = test_agent.request_lines().remove(0);
     let at = |text: &str| lines.iter().position(|line| line.contains(text)).expect("it is sent");

@@ -19,3 +19,4 @@ mod status; // what the agent is doing
 mod streams; // how faces read events: slow, late, not at all
 mod tools; // blocked calls, approvals, results and their revision
 mod usage; // token usage
+mod web_search; // the provider's own search

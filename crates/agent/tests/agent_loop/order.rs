@@ -377,16 +377,18 @@ async fn turning_to_another_session_is_told() {
     test_agent.assert_stored_matches_memory().await;
     let first = test_agent.agent.messages()[0].id.0.clone();
     test_agent.clear_events();
+    let (_, path) = test_agent.agent.session();
+    let file = |name: &str| path.with_file_name(format!("{name}.jsonl"));
     let how = SessionSwitchKind::Fork { entry: Some(first.clone()) };
     test_agent.agent.switch_session(test_agent.fork_session("fork1", Some(&first)), how).await;
     assert_eq!(test_agent.transcript_lines(), ["user: Hello"]);
-    test_agent.agent.switch_session(test_agent.begin_session("s2"), SessionSwitchKind::Other).await;
+    test_agent.agent.switch_session(test_agent.begin_session("s2"), SessionSwitchKind::New).await;
     assert!(test_agent.transcript_lines().is_empty());
     assert_eq!(
         test_agent.events().iter().map(|event| json!(event)).collect::<Vec<_>>(),
         [
-            json!({"type": "session_fork", "from": "s1", "entry": &*first, "to": "fork1"}),
-            json!({"type": "session_switch", "from": "fork1", "to": "s2"}),
+            json!({"type": "session_fork", "from": "s1", "entry": &*first, "to": "fork1", "from_file": file("s1")}),
+            json!({"type": "session_switch", "from": "fork1", "to": "s2", "reason": "new", "from_file": file("fork1")}),
         ]
     );
     assert_eq!(test_agent.prompt("Hello over there").await, InputOutcome::Ran(RunEnd::Done));

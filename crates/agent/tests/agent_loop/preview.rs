@@ -26,7 +26,7 @@ fn input(text: &str) -> Option<Input> {
 
 fn extension_message(text: &str) -> CustomMessage {
     let content = vec![MessagePart::text(text)];
-    CustomMessage { custom_type: "test".into(), content, display: false }
+    CustomMessage { custom_type: "test".into(), content, display: false, details: None }
 }
 
 /// Handlers of every event that can change a request.

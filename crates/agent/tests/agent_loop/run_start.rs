@@ -14,7 +14,12 @@ default: {text: Fine.}
 ";
 
 fn custom(text: &str, display: bool) -> CustomMessage {
-    CustomMessage { custom_type: "note".into(), content: vec![MessagePart::text(text)], display }
+    CustomMessage {
+        custom_type: "note".into(),
+        content: vec![MessagePart::text(text)],
+        display,
+        details: None,
+    }
 }
 
 /// Registers a handler of the start of a run.

@@ -24,7 +24,7 @@ async fn the_status_says_what_the_agent_is_doing() {
     note_activity::<SessionShutdown>(&test_agent, &notes);
     assert_eq!(agent.status(), RunStatus::default());
     test_agent.prompt("Hello").await;
-    agent.switch_session(test_agent.begin_session("other"), SessionSwitchKind::Other).await;
+    agent.switch_session(test_agent.begin_session("other"), SessionSwitchKind::New).await;
     agent.shutdown().await.unwrap();
     assert_eq!(
         notes.all(),

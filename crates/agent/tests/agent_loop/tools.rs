@@ -401,11 +401,11 @@ async fn another_conversation_has_its_own_switches_and_a_new_one_takes_them_as_t
     let agent = &test_agent.agent;
     agent.switch_tool("slow", ToolState::Off).await.unwrap();
     let off = || agent.tools().switched_off().into_iter().map(|name| name.to_string()).collect::<Vec<_>>();
-    agent.switch_session(test_agent.begin_session("other"), SessionSwitchKind::Other).await;
+    agent.switch_session(test_agent.begin_session("other"), SessionSwitchKind::New).await;
     assert_eq!(off(), ["slow"]);
     agent.switch_tool("paint", ToolState::Off).await.unwrap();
     let back = Conversation::resume(&old, None).unwrap();
-    agent.switch_session(back, SessionSwitchKind::Other).await;
+    agent.switch_session(back, SessionSwitchKind::New).await;
     assert_eq!(off(), ["slow"]);
 }
 

@@ -70,7 +70,7 @@ async fn what_changes_the_past_leaves_the_reasoning_after_it_out() {
         assert_nothing_was_dropped(&test_agent, "after the fold");
         assert!(reasoning_sent(&test_agent) > 0, "{model}: reasoning since the fold goes back");
         test_agent.agent.events().subscribe::<SessionBeforeCompact, _>("scribe", |_, _| async {
-            Ok(BeforeCompactReply::Summary { text: "They looked.".into() })
+            Ok(BeforeCompactReply::summary("They looked."))
         });
         for _ in 0..8 {
             test_agent.say(&numbered_lines("A long story", 800)).await;

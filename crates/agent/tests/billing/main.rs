@@ -7,6 +7,7 @@ mod agents; // the conversations that most tests begin with
 mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod cache_lifetimes; // five minutes or an hour, by the pauses
 mod cache_warmth; // how long the cache lives, and keeping it warm
+mod extension_changes;
 mod foresight; // the price of an act, and what it turns out to be
 mod ledger_totals; // the ledger adds up to what the provider billed
 mod loss_causes; // every cause of a cache loss

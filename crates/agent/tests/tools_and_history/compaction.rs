@@ -257,8 +257,8 @@ async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
             assert!(event.messages > 0 && event.tokens_before > 8000, "{event:?}");
             Ok(match event.instructions.as_deref() {
                 Some("no") => BeforeCompactReply::Cancel { reason: "not on my ship".into() },
-                Some("blank") => BeforeCompactReply::Summary { text: " \n".into() },
-                _ => BeforeCompactReply::Summary { text: "The captain's log.".into() },
+                Some("blank") => BeforeCompactReply::summary(" \n"),
+                _ => BeforeCompactReply::summary("The captain's log."),
             })
         });
         let (sent, messages) = (test_agent.request_count(), test_agent.agent.messages());

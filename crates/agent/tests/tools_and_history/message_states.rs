@@ -57,6 +57,25 @@ async fn messages_are_summarised_deleted_and_restored_and_nothing_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn messages_are_restored_while_others_store_records() {
+    let test_agent = TestAgent::with_real_tools().script(SCRIPT).start().await;
+    test_agent.say("My number is 4711.").await;
+    let id = test_agent.agent.messages()[0].id.clone();
+    let agent = test_agent.agent.clone();
+    let storing = tokio::spawn(async move {
+        for number in 0..400 {
+            agent.store_extension_state("test.record", serde_json::json!(number)).await.expect("stored");
+        }
+    });
+    while !storing.is_finished() {
+        test_agent.agent.delete_messages(range(&id, &id)).await.expect("stored");
+        test_agent.agent.restore_messages(range(&id, &id)).await.expect("stored");
+    }
+    storing.await.expect("it ends");
+    test_agent.assert_copy_sends_the_same().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_model_makes_room_with_a_tool_that_the_settings_switch_on() {
     for layout in LayoutName::ALL {
         let script = SCRIPT.replace("FIRST_ANSWER", "e1").replace("CURRENT", "e1000");

@@ -318,6 +318,7 @@ impl MessageWriter {
                 measured: &self.counter.measure(&prompt).scaled(&self.target.factor),
                 message: None,
                 usage: Some(usage),
+                searches: 0, // none are asked for
                 answer_id: &answer.id,
                 diagnosis: None,
                 sent,

@@ -27,7 +27,7 @@ use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading
 use crate::git_panels::GitReader;
 use crate::notice::{Notice, NoticeSink};
 use crate::prompt_settings::PromptSettings;
-use crate::settings::Settings;
+use crate::settings::{Settings, WebSearchSetting};
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 
 /// What the description of the repository keeps from request to request.
@@ -409,7 +409,8 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
     let mut file = SnapshotFile::empty(now);
     file.working_directory = Some(scope.folder.to_string_lossy().into());
     file.detach = settings.config.detach.unwrap_or_default();
-    file.web_search = settings.config.web_search.map(|max_results| WebSearchEntry { max_results });
+    let most = settings.config.web_search.and_then(WebSearchSetting::most);
+    file.web_search = most.map(|max_results| WebSearchEntry { max_results });
     file
 }
 

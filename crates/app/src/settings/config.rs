@@ -1,6 +1,7 @@
 //! [`Config`]: what `config.toml` can say.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
 
+use super::hooks::HooksConfig;
 use crate::subagents::TaskLimits;
 
 /// The most levels of sub-agents.
@@ -78,8 +80,9 @@ pub struct Config {
     pub message_tool: Option<bool>,
     /// `panels`: when old messages leave the conversation for a frozen history panel.
     pub detach: Option<DetachLimits>,
-    /// How many results the provider's own web search gives; without it, it is not used.
-    pub web_search: Option<u32>,
+    /// Whether the model may search the web with the provider's own tool, and the most searches in an
+    /// answer, or results with a plugin: `true` (5), `false` or a number. Default: false.
+    pub web_search: Option<WebSearchSetting>,
     /// What happens to secrets in requests: `ask`, `redact` or `send`.
     pub secrets: Option<SecretMode>,
     /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
@@ -109,12 +112,16 @@ pub struct Config {
     pub glyphs: Option<GlyphSetting>,
     /// Whether a sign turns while something runs: `on` or `off`. Default: `on`.
     pub motion: Option<MotionSetting>,
+    /// Whether views of the terminal face take the mouse. Default: false.
+    pub mouse: Option<bool>,
     /// The keys of the terminal face, by the names of actions in docs/keys.md.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Whether the model may give tasks to sub-agents: `auto`, `on` or `off`. Default: `auto`.
     pub subagents: Option<SubagentMode>,
     /// How much a sub-agent may use, and how many there may be.
     pub task: TaskConfig,
+    /// Shell commands that take part in the conversation, by what they wait for.
+    pub hooks: HooksConfig,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -386,6 +393,26 @@ impl<'de> Deserialize<'de> for SandboxMode {
     }
 }
 
+/// `web_search`: `true`, `false`, or the most searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected `true`, `false` or a number from 1 on")]
+pub enum WebSearchSetting {
+    /// With the usual limit, or not at all.
+    Switch(bool),
+    /// The most searches in an answer, or results of a plugin.
+    Most(NonZeroU32),
+}
+
+impl WebSearchSetting {
+    /// The most searches in an answer; none if the web is not searched.
+    pub fn most(self) -> Option<u32> {
+        match self {
+            WebSearchSetting::Switch(is_on) => is_on.then_some(5),
+            WebSearchSetting::Most(most) => Some(most.get()),
+        }
+    }
+}
+
 /// Which network commands in the sandbox have: `false`, `true`, or a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkSetting {
@@ -520,6 +547,7 @@ impl Config {
             theme: above.theme.or(below.theme),
             glyphs: above.glyphs.or(below.glyphs),
             motion: above.motion.or(below.motion),
+            mouse: above.mouse.or(below.mouse),
             keys: below.keys.into_iter().chain(above.keys).collect(),
             map_tokens: above.map_tokens.or(below.map_tokens),
             readable: below.readable.into_iter().chain(above.readable).collect(),
@@ -560,6 +588,10 @@ impl Config {
                 dollars: above.task.dollars.or(below.task.dollars),
                 minutes: above.task.minutes.or(below.task.minutes),
             },
+            hooks: above.hooks.into_iter().fold(below.hooks, |mut hooks, (event, added)| {
+                hooks.entry(event).or_default().extend(added);
+                hooks
+            }),
             providers: below.providers.into_iter().chain(above.providers).collect(),
             retry: RetryConfig {
                 tries: above.retry.tries.or(below.retry.tries),

@@ -51,9 +51,12 @@ impl UserFolders {
     }
 }
 
+/// The file of the config folder that says what extensions may do.
+pub(crate) const EXTENSION_PERMISSIONS: &str = "extension-permissions.json";
+
 /// The files with keys and permissions in a config folder.
-pub(super) fn secret_files(config: &Path) -> [PathBuf; 4] {
-    ["config.toml", "keys.toml", "allowed", "trusted"].map(|name| config.join(name))
+pub(super) fn secret_files(config: &Path) -> [PathBuf; 5] {
+    ["config.toml", "keys.toml", "allowed", "trusted", EXTENSION_PERMISSIONS].map(|name| config.join(name))
 }
 
 /// Our own variable names the folder itself; else it is `hardpan` in the usual place.

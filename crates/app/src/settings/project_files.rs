@@ -12,7 +12,8 @@ use hardpan_workspace::{FileGuard, OpenFolder, RegularFile, UnreadableReason, fo
 use serde::{Deserialize, Serialize};
 
 /// The folders of a project that steer Hardpan, relative to its root.
-const FOLDERS: [&str; 4] = [".hardpan", ".agents/skills", ".claude/skills", ".claude/agents"];
+const FOLDERS: [&str; 5] =
+    [".hardpan", ".agents/skills", ".claude/skills", ".claude/agents", super::FOREIGN_EXTENSIONS];
 
 /// What lies below them and steers nothing: memories are texts, as the project's other files are.
 const TEXTS: &str = hardpan_panels::MEMORY_FOLDER;

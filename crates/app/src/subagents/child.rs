@@ -55,7 +55,7 @@ pub(super) fn task_input(
             fill_template(&phrases.prompt_on_prefix, &values)
         }
     };
-    Input { text, below: None, images: Vec::new(), source: InputSource::Extension, id: None }
+    Input { text, below: None, images: Vec::new(), source: InputSource::Agent, id: None }
 }
 
 impl Child {

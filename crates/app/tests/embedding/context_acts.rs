@@ -1,20 +1,30 @@
 //! What a person does to the context, seen in the next request and in the session file: pin, leave
 //! out, bring back, fold, another layout, going back with the files.
 
+use std::sync::{Arc, Mutex};
+
 use hardpan_agent::BranchExit;
-use hardpan_app::approval::ApprovalMode;
+use hardpan_app::approval::{ApprovalMode, UserPrompter};
 use hardpan_app::context_items::ContextItemError;
 use hardpan_app::options::{OpenOptions, SessionChoice};
 use hardpan_app::{ActionError, ConversationApp, FaceHooks};
 use hardpan_context::LayoutName;
+use hardpan_prompt::{AgentMessage, MessageBody};
+use hardpan_session::{Entry, GIT_BRANCH_RECORD, Record};
+
+use hardpan_test_support::{TestResponse, TestServer};
 
 use super::subagents::{TaskHome, prompt};
-use super::{TestHome, say};
+use super::{CannedAnswer, NoticeLog, TestHome, say};
 
-/// The bytes of the next request.
+/// The bytes of the next request, without the times in it.
 async fn next_bytes(app: &ConversationApp) -> String {
     let preview = app.preview_request("What is next?").await.unwrap();
-    String::from_utf8(preview.http.body.to_vec()).unwrap()
+    let body = String::from_utf8(preview.http.body.to_vec()).unwrap();
+    const TIME: &str = "Current date and time: ";
+    let mut parts = body.split(TIME);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + TIME + &part["2026-11-16T19:04:10Z".len()..])
 }
 
 /// More than the offline assistant repeats of it.
@@ -128,4 +138,137 @@ async fn other_conversations_are_named_and_deleted() {
     app.start_new().await.unwrap();
     app.delete_other(&find().unwrap()).unwrap();
     assert!(find().is_err());
+}
+
+/// How many prompts the session has on the branch that it ends with.
+fn stored_prompts(app: &ConversationApp) -> usize {
+    let branch = app.read_session().unwrap().branch(None).unwrap();
+    let is_prompt = |message: &&AgentMessage| matches!(*message.body, MessageBody::User { .. });
+    branch.messages.iter().filter(is_prompt).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_is_stored_at_once_with_what_stays_open_and_what_waits() {
+    let home = TestHome::new();
+    let app = home.open(SessionChoice::New).await;
+    say(&app, "One").await;
+    let one = app.agent.messages().last().unwrap().id.to_string();
+    app.deferred.add("/fold");
+    say(&app, "Two").await;
+    app.pin_item("file:notes.txt").unwrap();
+    app.save_state().await;
+    let two = app.agent.messages().last().unwrap().id.to_string();
+    let session = app.agent.session().0;
+    app.go_to_entry(&one, BranchExit::WithoutSummary).await.unwrap();
+    assert_eq!(stored_prompts(&app), 1);
+    let next = next_bytes(&app).await;
+    // The file as a killed process leaves it.
+    let path = app.agent.session().1;
+    let killed = std::fs::read(&path).unwrap();
+    drop(app);
+    std::fs::write(&path, killed).unwrap();
+    let app = home.open(SessionChoice::Latest).await;
+    assert_eq!((app.agent.session().0, app.agent.messages().len()), (session, 2));
+    assert!(app.is_pinned("notes.txt"));
+    assert_eq!(app.deferred.list(), ["/fold"]);
+    assert_eq!(next_bytes(&app).await, next);
+    // Going forward again is stored, too; going nowhere adds nothing.
+    app.go_to_entry(&two, BranchExit::WithoutSummary).await.unwrap();
+    let entries = app.read_session().unwrap().entries.len();
+    let here = app.read_session().unwrap().leaf().unwrap().id.clone();
+    app.go_to_entry(&here, BranchExit::WithoutSummary).await.unwrap();
+    assert_eq!((stored_prompts(&app), app.read_session().unwrap().entries.len()), (2, entries));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_wait_belong_to_their_conversation() {
+    let home = TestHome::new();
+    let app = home.open(SessionChoice::New).await;
+    say(&app, "One").await;
+    let one = app.agent.session().0;
+    app.deferred.add("/fold");
+    app.save_state().await;
+    app.start_new().await.unwrap();
+    assert_eq!(app.deferred.list(), Vec::<String>::new());
+    let found = app.store.find(Some(&app.folder), &one).unwrap();
+    app.resume(&found).await.unwrap();
+    assert_eq!(app.deferred.list(), ["/fold"]);
+    assert_eq!(app.deferred.take(|_| true), ["/fold"]);
+    app.save_state().await;
+    drop(app);
+    assert_eq!(home.open(SessionChoice::Latest).await.deferred.list(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_knows_the_branch_of_git_that_it_was_last_used_on() {
+    let home = TestHome::new();
+    let git = home.folder.path().join("work/.git");
+    std::fs::create_dir_all(&git).unwrap();
+    std::fs::write(git.join("config"), "").unwrap();
+    let check_out =
+        |name: &str| std::fs::write(git.join("HEAD"), format!("ref: refs/heads/{name}\n")).unwrap();
+    check_out("main");
+    let app = home.open(SessionChoice::New).await;
+    let branch = || app.store.latest(&app.folder).unwrap().git_branch;
+    say(&app, "One").await;
+    assert_eq!(branch().as_deref(), Some("main"));
+    let records = |app: &ConversationApp| {
+        let session = app.read_session().unwrap();
+        let is_branch = |entry: &&Entry| match &entry.record {
+            Record::Custom { custom_type, .. } => &**custom_type == GIT_BRANCH_RECORD,
+            _ => false,
+        };
+        session.entries.iter().filter(is_branch).count()
+    };
+    assert_eq!(records(&app), 0, "the header tells it");
+    check_out("fix-retry");
+    say(&app, "Two").await;
+    say(&app, "Three").await;
+    assert_eq!((branch().as_deref(), records(&app)), (Some("fix-retry"), 1));
+}
+
+/// The size of a page is known when it has been fetched, so the question comes then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_costs_much_is_asked_about_before_it_is_sent() {
+    let page = "All the words of a long page. ".repeat(9_000);
+    let server = TestServer::start(move |_, request| match &*request.path {
+        "/long" => TestResponse::new(200, "text/plain", page.clone()),
+        _ => TestResponse::new(200, "text/plain", "A short page."),
+    });
+    let address = server.url();
+    let config = "ask_above = 0.01\npages = \"on\"\nprivate_hosts = [\"127.0.0.1\"]";
+    let home = TaskHome::new("default: {text: Fine.}", config).await;
+    let person = |answer| -> Option<Arc<dyn UserPrompter>> {
+        Some(Arc::new(CannedAnswer { answer, asked: Mutex::default() }))
+    };
+    for (prompter, approval, expected) in [
+        (None, ApprovalMode::AskUser, 1),
+        (person(Some("n")), ApprovalMode::AskUser, 1),
+        (person(Some("y")), ApprovalMode::AskUser, 2),
+        (None, ApprovalMode::AllowAll, 2),
+    ] {
+        let notices: Arc<NoticeLog> = Arc::default();
+        let options = OpenOptions { approval, ..home.options(SessionChoice::New) };
+        let face = FaceHooks { prompter, notices };
+        let app = ConversationApp::open(&options, &face).unwrap();
+        prompt(&app, &format!("Read {address}/long and {address}/short")).await;
+        assert_eq!(app.agent.pages().len(), expected);
+        assert!(app.agent.pages().contains(&format!("{address}/short")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_goes_on_where_nothing_can_be_stored() {
+    let home = TestHome::new();
+    // A file where the folder would be: nobody can create that, whoever runs the test.
+    home.write("user/data", "no folder");
+    let notices: Arc<NoticeLog> = Arc::default();
+    let prompter: Arc<dyn UserPrompter> = Arc::new(CannedAnswer { answer: None, asked: Mutex::default() });
+    let face = FaceHooks { prompter: Some(prompter), notices: notices.clone() };
+    let app = ConversationApp::open(&home.options(SessionChoice::New), &face).unwrap();
+    assert!(!app.is_stored());
+    say(&app, "Hello").await;
+    assert_eq!(app.agent.messages().len(), 2);
+    let told = notices.0.lock().unwrap().join("\n");
+    assert!(told.starts_with("this conversation is not stored: nothing can be written to "), "{told}");
 }

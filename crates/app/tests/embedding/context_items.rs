@@ -141,7 +141,12 @@ async fn context_of_inline_stands_before_the_persons_last_message_also_when_othe
     say(&app, "First").await;
     app.open_item("notes.txt").unwrap();
     let content = vec![MessagePart::text("From an extension.")];
-    app.agent.attach_to_next_prompt(CustomMessage { custom_type: "test".into(), content, display: false });
+    app.agent.attach_to_next_prompt(CustomMessage {
+        custom_type: "test".into(),
+        content,
+        display: false,
+        details: None,
+    });
     let shown = parts(&next_body(&app).await);
     let at = |text: &str| {
         shown.iter().position(|shown| shown.contains(text)).unwrap_or_else(|| panic!("{shown:#?}"))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::ApprovalRule;
-use hardpan_agent::events::{AgentEvent, TaskLimit, TaskPrefix, TaskStop};
+use hardpan_agent::events::{AgentEvent, TaskLimit, TaskPrefix, TaskStop, ToolCallEvent, ToolCallReply};
 use hardpan_agent::{ApprovalRequest, EventStream, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::approval::{ApprovalMode, ApprovalVerdict, UserPrompter};
 use hardpan_app::options::{OpenOptions, ProviderAccess, SessionChoice};
@@ -542,4 +542,31 @@ async fn the_tool_is_offered_when_it_is_asked_for() {
             assert!(!declares(&app));
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_guards_the_agent_guards_its_sub_agents() {
+    let script = r#"turns:
+- tool_calls: [{name: task, arguments: {agent: helper, task: "Read the notes."}}]
+- tool_calls: [{name: read, arguments: {path: notes.txt}}]
+- text: "I may not."
+- text: "Done."
+"#;
+    let home = TaskHome::with_helper(script, "").await;
+    let app = home.open();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let names = asked.clone();
+    app.agent.events().subscribe::<ToolCallEvent, _>("guard", move |call, _| {
+        names.lock().unwrap().push(call.tool_name.to_string());
+        std::future::ready(Ok(match &*call.tool_name {
+            "read" => ToolCallReply::Block { reason: "reading is forbidden".into() },
+            _ => ToolCallReply::Allow,
+        }))
+    });
+    app.agent.start().await;
+    assert_eq!(prompt(&app, "Go.").await, RunEnd::Done);
+    assert_eq!(*asked.lock().unwrap(), ["task", "read"]);
+    let sent = home.sent();
+    let last = sent[2].body["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last.contains("reading is forbidden"), "{last}");
 }

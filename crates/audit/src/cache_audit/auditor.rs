@@ -142,10 +142,11 @@ impl<'a> Auditor<'a> {
             .predicted
             .add_request(&split_by_read(used, forecast.read, self.models[model].reporting), &prices);
         if actual == CacheOutcome::Loss {
-            let tokens = forecast.expected - used.cache_read;
-            let cost = tokens as f64 * (prices.price_of_unread(used) - prices.read);
             let (cause, source) = self.find_cause(request, &forecast);
+            // An agent that knew both prompts knows how much of them was lost: `why` says the same.
             let told = request.verdict.as_ref().filter(|verdict| verdict.is_loss());
+            let tokens = told.map_or(forecast.expected - used.cache_read, |told| told.lost_tokens);
+            let cost = tokens as f64 * (prices.price_of_unread(used) - prices.read);
             let is_avoidable =
                 told.map_or_else(|| cause.is_avoidable(forecast.trigger), |told| told.blame == Blame::Us);
             let dollars = prices.dollars_per_unit.map(|unit| cost * unit);

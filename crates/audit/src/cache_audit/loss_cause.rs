@@ -102,6 +102,7 @@ impl LossCause {
             self,
             LossCause::Recorded(
                 Cause::Expired { .. }
+                    | Cause::ChangedByExtension { .. }
                     | Cause::ImageAdded
                     | Cause::ThinkingChanged
                     | Cause::EffortChanged
@@ -194,6 +195,10 @@ fn recorded_category(cause: &Cause) -> (&'static str, &'static str) {
             "keep what it names fixed within a conversation: tools, system prompt or earlier messages",
         ),
         Cause::Evicted => EVICTED,
+        Cause::ChangedByExtension { .. } => (
+            "an extension changed the request",
+            "leave out the extension that is named, or have it say with ctx.ephemeral what changes from turn to turn",
+        ),
         Cause::ToolsChanged { .. } => {
             ("the tools changed", "neither add nor remove tools or MCP servers within a conversation")
         }

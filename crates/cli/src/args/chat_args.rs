@@ -1,6 +1,8 @@
 //! [`ChatArgs`]: the flags of a conversation. [`ConversationArgs`] are those that every face of a
 //! conversation has.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{ForeignSessions, OpenOptions, SessionChoice, SessionStorage};
@@ -70,6 +72,18 @@ pub struct ConversationArgs {
     /// Attach a document that the server has, by its id; repeat for several (layout inline)
     #[arg(long, value_name = "ID")]
     pub doc: Vec<String>,
+    /// Load an extension, a TypeScript or JavaScript file or its folder; repeat for several
+    ///
+    /// Extensions in ~/.config/hardpan/extensions are loaded as well, and those in .hardpan/extensions
+    /// and .pi/extensions of a folder that you trust. See `hardpan docs extensions`.
+    #[arg(long, value_name = "FILE")]
+    pub extension: Vec<PathBuf>,
+    /// Give an extension its flag; repeat for several. `hardpan extensions` lists those that there are
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_extension_flag)]
+    pub extension_flag: Vec<(String, Option<String>)>,
+    /// Load no extensions but those of --extension
+    #[arg(long)]
+    pub no_extensions: bool,
     /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,
@@ -77,7 +91,21 @@ pub struct ConversationArgs {
     pub target_args: TargetArgs,
 }
 
+/// `NAME` or `NAME=VALUE`, with or without the dashes of a flag.
+fn parse_extension_flag(text: &str) -> Result<(String, Option<String>), std::convert::Infallible> {
+    let text = text.trim_start_matches('-');
+    Ok(match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    })
+}
+
 impl ConversationArgs {
+    /// Whether an earlier conversation is asked for.
+    pub fn names_session(&self) -> bool {
+        self.last || self.resume.is_some() || self.fork.is_some()
+    }
+
     /// The conversation that these flags ask for.
     pub fn options(&self) -> Result<OpenOptions> {
         let args = &self.target_args;
@@ -95,6 +123,9 @@ impl ConversationArgs {
             sandbox_launcher: SandboxLauncher::installed(),
             auto_continue: self.auto_continue.then_some(true),
             reserved_names: commands::names(),
+            extensions: self.extension.clone(),
+            extension_flags: self.extension_flag.iter().cloned().collect(),
+            discover_extensions: !self.no_extensions,
             ..OpenOptions::new(working_folder(args.dir.as_deref())?)
         })
     }

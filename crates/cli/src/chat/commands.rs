@@ -6,6 +6,7 @@
 
 mod acts; // what is done to the context: pin, exclude, fold, defer
 pub mod arguments; // what can follow a command's name
+mod choice_lists; // ChoiceLists: conversations and messages to choose from
 mod context; // what is sent: requests, files, panels, the map
 mod export; // what leaves the conversation: files, the clipboard
 mod help; // the commands and the keys
@@ -28,7 +29,7 @@ pub use super::command_error::SlashCommandError;
 use crate::output::thousands;
 use arguments::{ArgumentQuery, Choice};
 
-pub use acts::session_changes;
+pub use acts::{layout_meaning, session_changes};
 
 /// The text to show; empty for none.
 type CommandResult = Result<String, SlashCommandError>;
@@ -51,7 +52,7 @@ pub struct SlashCommand {
 struct CommandCall<'a> {
     /// What stood behind the name, trimmed.
     arguments: &'a str,
-    app: &'a ConversationApp,
+    app: &'a Arc<ConversationApp>,
     agent: &'a Agent,
     quit_requested: &'a AtomicBool,
 }
@@ -93,7 +94,10 @@ pub fn names() -> Vec<&'static str> {
 pub fn descriptions(agent: &Agent) -> Vec<(String, String)> {
     let own = agent.expansions().names().into_iter();
     let own = own.map(|own| (own.name.to_string(), own.description.to_string()));
-    all().map(|command| (command.name.to_owned(), command.description())).chain(own).collect()
+    let brought = agent.commands().into_iter().filter(|(_, command)| command.owner.is_some());
+    let brought = brought.map(|(name, command)| (name, command.description));
+    let built_in = all().map(|command| (command.name.to_owned(), command.description()));
+    built_in.chain(own).chain(brought).collect()
 }
 
 /// The error message for a text that looks like an unknown command; none if it is a known one, a

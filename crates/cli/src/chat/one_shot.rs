@@ -34,6 +34,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     commands::register_commands(&app);
     let agent = app.agent.clone();
     let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());
+    app.load_extensions().await;
     let action = PromptAction::parse(&agent, input)?;
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
     agent.start().await;
@@ -194,27 +195,37 @@ impl PromptAction {
 
 /// Turns the outcome into the exit code and the message for the shell.
 fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
-    let unfinished = |code, message: String| Err(ExitError { code, message }.into());
     let taken = match outcome {
         ActionOutcome::Command { command, said, failed } => {
             return finish_command(&command, said, failed, shown);
         }
-        ActionOutcome::NotSent(refusal) => return unfinished(1, refusal.to_string()),
+        ActionOutcome::NotSent(refusal) => {
+            return Err(ExitError { code: 1, message: refusal.to_string() }.into());
+        }
         ActionOutcome::Agent(taken) => taken,
     };
     match taken {
         InputOutcome::Command { output } => finish_command("", output, None, shown),
-        InputOutcome::Handled | InputOutcome::Queued(_) | InputOutcome::Ran(RunEnd::Done) => Ok(()),
-        InputOutcome::Ran(RunEnd::Aborted) => Err(ExitError::interrupted(Interrupt::Stop).into()),
-        InputOutcome::Ran(RunEnd::Length) => unfinished(
+        InputOutcome::Handled | InputOutcome::Queued(_) => Ok(()),
+        InputOutcome::Ran(end) => run_failure(&end).map_or(Ok(()), |failure| Err(failure.into())),
+    }
+}
+
+/// The exit code and the message for a run that did not end with an answer.
+pub fn run_failure(end: &RunEnd) -> Option<ExitError> {
+    let unfinished = |code, message: String| Some(ExitError { code, message });
+    match end {
+        RunEnd::Done => None,
+        RunEnd::Aborted => Some(ExitError::interrupted(Interrupt::Stop)),
+        RunEnd::Length => unfinished(
             3,
             "the answer reached its token limit and was cut off; raise it with --max-tokens".into(),
         ),
-        InputOutcome::Ran(RunEnd::Refused) => unfinished(3, "the model refused to answer".into()),
-        InputOutcome::Ran(RunEnd::Looping { tool }) => {
+        RunEnd::Refused => unfinished(3, "the model refused to answer".into()),
+        RunEnd::Looping { tool } => {
             unfinished(3, format!("stopped: the model kept repeating the same failing {tool} call"))
         }
-        InputOutcome::Ran(RunEnd::TooLong { message } | RunEnd::Error { message }) => unfinished(1, message),
+        RunEnd::TooLong { message } | RunEnd::Error { message } => unfinished(1, message.clone()),
     }
 }
 

@@ -8,10 +8,11 @@ use hardpan_economy::PlannedAction;
 use hardpan_session::Session;
 
 use super::command_error::SlashCommandError;
+use super::compaction_price;
 use crate::why::explain_verdict;
 
 /// What `/price` expects.
-const USAGE: &str = "/price agent NAME, model NAME, thinking, tool NAME, open PATH, or close PATH";
+const USAGE: &str = "/price agent NAME, model NAME, thinking, tool NAME, open PATH, close PATH, or compact";
 
 /// `/price`: describes what an action would cost now, without performing it.
 pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
@@ -20,6 +21,13 @@ pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String
     let cost = match (act, name) {
         ("agent", _) => describe_cost(agent, PlannedAction::SwitchAgent),
         ("thinking", _) => describe_cost(agent, PlannedAction::Thinking),
+        ("compact", _) => {
+            let forecast = agent.forecast_compaction();
+            return Ok(forecast.map_or_else(
+                || "There is too little to compact.".to_owned(),
+                |forecast| compaction_price::describe(&forecast),
+            ));
+        }
         (_, "") => return Err(SlashCommandError::Usage(USAGE)),
         ("model", name) => {
             let target = app.find_model(None, name.to_owned())?;

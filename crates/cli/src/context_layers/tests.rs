@@ -1,7 +1,8 @@
 //! The context view of breakdowns made by hand.
 
-use hardpan_context::BreakpointInfo;
+use hardpan_context::{BreakpointInfo, FoldOutlook};
 use hardpan_models::Catalogue;
+use hardpan_prompt::{ItemCopy, Source};
 
 use super::*;
 use crate::hud::tests::{spending, strata, tiers};

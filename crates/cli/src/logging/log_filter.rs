@@ -8,13 +8,14 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 19] = [
+const TARGETS: [&str; 20] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
     "hardpan_audit",
     "hardpan_context",
     "hardpan_economy",
+    "hardpan_extensions",
     "hardpan_files",
     "hardpan_grammars",
     "hardpan_models",

@@ -18,6 +18,7 @@ use hardpan_terminal::theme::Theme;
 use serde_json::Value;
 
 use super::diff_lines::{diff_lines, line_counts};
+use super::extension_face::ExtensionFace;
 use super::history_blocks::earlier_blocks;
 use super::page_prompter::ShownCalls;
 use super::session::PrintedInputs;
@@ -43,6 +44,7 @@ pub struct EventMapper {
     was_stopped: Arc<AtomicBool>,
     /// What sub-agents have used, by the calls that started them.
     task_facts: BTreeMap<Arc<str>, Vec<String>>,
+    extensions: ExtensionFace,
 }
 
 impl EventMapper {
@@ -68,6 +70,7 @@ impl EventMapper {
             printed,
             was_stopped,
             task_facts: BTreeMap::new(),
+            extensions: ExtensionFace::default(),
         }
     }
 
@@ -110,7 +113,14 @@ impl EventMapper {
                 self.task_facts.insert(end.call_id, facts);
                 Vec::new()
             }
-            AgentEvent::ToolExecutionEnd(end) => vec![AgentUpdate::ToolEnded(self.tool_ended(&end))],
+            AgentEvent::ToolExecutionEnd(end) => {
+                let image = |part: &MessagePart| match part {
+                    MessagePart::Image(image) => Some(AgentUpdate::Image(image.clone())),
+                    _ => None,
+                };
+                let ended = AgentUpdate::ToolEnded(self.tool_ended(&end));
+                [ended].into_iter().chain(end.content.iter().filter_map(image)).collect()
+            }
             AgentEvent::QueueUpdate(QueueUpdate(queued)) => {
                 let steering =
                     queued.steering.iter().map(|input| (Delivery::AfterThisTool, input.typed.clone()));
@@ -144,6 +154,7 @@ impl EventMapper {
             AgentEvent::SessionSwitch(_) | AgentEvent::SessionTree(_) => {
                 return vec![Event::Earlier(earlier_blocks(&self.app.agent))];
             }
+            AgentEvent::FaceChanged(change) => return self.extensions.take(change, &self.app),
             AgentEvent::TurnEnd(_) | AgentEvent::ModelSelect(_) => {
                 return vec![Event::Status(status::status_line(&self.app))];
             }
@@ -214,7 +225,8 @@ impl EventMapper {
             (None, Some(signal)) => facts.push(format!("signal {signal}")),
         }
         let output = joined_texts(&end.content);
-        ToolEnd { id: end.call_id.clone(), facts, is_error: end.is_error, details: lines, output }
+        let (id, has_diff) = (end.call_id.clone(), details["diff"].is_string());
+        ToolEnd { id, facts, is_error: end.is_error, details: lines, has_diff, output }
     }
 
     fn run_ended(&mut self, stop: &RunEnd, usage: &UsageReport) -> AgentUpdate {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::{ApprovalRule, RuleCoverage};
+use hardpan_sandbox::{SandboxSupport, sandbox_support};
 use hardpan_terminal::blocks::{CallState, FileDiff, Subject, ToolCall, command_lines, warning_lines};
 use hardpan_terminal::model::{ApprovalPrompt, CallKind, RuleOffer};
 use hardpan_terminal::text::visible;
@@ -14,9 +15,19 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::command_warnings::warnings;
+use super::editable_part::EditablePart;
 
 /// Larger files are not compared: the diff shows the changed parts alone.
 const MAX_COMPARED_BYTES: u64 = 2 * 1024 * 1024;
+
+/// Why no rule is offered for a call; empty if none would describe it.
+fn no_rule_reason(subject: &CallSubject) -> &'static str {
+    match subject {
+        // Only commands of a known form have a rule, and without a sandbox none has.
+        CallSubject::Command(_) if !matches!(sandbox_support(), SandboxSupport::Full) => "no sandbox",
+        _ => "",
+    }
+}
 
 /// The question about a call. `folder` is where its paths begin.
 pub fn approval_prompt(
@@ -56,42 +67,12 @@ pub fn approval_prompt(
     };
     let rule = match rule {
         _ if !dangers.is_empty() => RuleOffer::NotOffered(dangers.join(", ")),
-        None => RuleOffer::NotOffered(String::new()),
+        None => RuleOffer::NotOffered(no_rule_reason(&request.subject).to_owned()),
         Some(rule) => RuleOffer::Offered(rule_words(rule, &request.subject)),
     };
     let model_says = request.args["description"].as_str().map(str::to_owned);
-    let editable = EditablePart::of(&request.args).map(|part| part.text().to_owned());
+    let editable = EditablePart::of(&request.args).map(|part| part.text());
     ApprovalPrompt { id, kind, model_says, preview, diff: file, rule, editable }
-}
-
-/// The part of a call's arguments that a person can change in an editor.
-pub struct EditablePart {
-    args: Value,
-    /// Where it is, as a JSON pointer.
-    place: &'static str,
-}
-
-impl EditablePart {
-    /// The command, the text of a file, or the new text of a single edit.
-    pub fn of(args: &Value) -> Option<Self> {
-        let is_single = args["edits"].as_array().is_none_or(|edits| edits.len() == 1);
-        let places = ["/command", "/content", "/new_text", "/edits/0/new_text"];
-        let is_text = |place: &&str| args.pointer(place).is_some_and(Value::is_string);
-        let place = places.into_iter().find(is_text).filter(|_| is_single)?;
-        Some(EditablePart { args: args.clone(), place })
-    }
-
-    fn text(&self) -> &str {
-        self.args.pointer(self.place).and_then(Value::as_str).unwrap_or_default()
-    }
-
-    /// The arguments with another text.
-    pub fn replaced(mut self, text: String) -> Value {
-        if let Some(part) = self.args.pointer_mut(self.place) {
-            *part = Value::String(text);
-        }
-        self.args
-    }
 }
 
 /// What a rule covers.
@@ -167,25 +148,4 @@ fn arguments(request: &ApprovalRequest, theme: &Theme, columns: usize) -> Vec<Li
         None => lines.extend(whole("arguments", &request.args)),
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn one_text_of_a_call_can_be_changed() {
-        let changed = |args: Value| EditablePart::of(&args).map(|part| part.replaced("new".into()));
-        assert_eq!(
-            changed(json!({"command": "ls", "timeout": 3})),
-            Some(json!({"command": "new", "timeout": 3}))
-        );
-        let edit = json!({"path": "a", "edits": [{"old_text": "x", "new_text": "y"}]});
-        let expected = json!({"path": "a", "edits": [{"old_text": "x", "new_text": "new"}]});
-        assert_eq!(changed(edit), Some(expected));
-        let two = json!({"path": "a", "edits": [{"new_text": "y"}, {"new_text": "z"}]});
-        assert_eq!((changed(two), changed(json!({"url": "x"}))), (None, None));
-    }
 }

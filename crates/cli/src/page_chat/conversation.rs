@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
 use hardpan_app::options::{ForeignSessions, OpenOptions};
 use hardpan_app::{ConversationApp, FaceHooks, IndexProgress, NoticeSink, OpenError};
-use hardpan_terminal::editor::short_count;
 use hardpan_terminal::model::{AgentUpdate, Effect, Event};
 use hardpan_terminal::theme::Theme;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -17,9 +15,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::agent_updates::EventMapper;
 use super::modes;
 use super::page_prompter::{PagePrompter, PageQuestion, PendingQuestions};
-use super::session::{self, AfterRun, Session};
+use super::session::{self, AfterRun, RunFailure, Session};
 use super::status::status_line;
 use crate::args::ChatArgs;
+use crate::chat::compaction_price::tell_of_compactions;
 use crate::chat::signals::{Interrupt, Signals};
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::event_reader::EventReader;
@@ -56,7 +55,6 @@ pub struct FaceConversation {
     asked: UnboundedReceiver<PageQuestion>,
     quit_requested: Arc<AtomicBool>,
     signals: Signals,
-    is_stored: bool,
 }
 
 impl FaceConversation {
@@ -92,10 +90,11 @@ impl FaceConversation {
                 .warm_up(&mut |done, total| notices.index_progress(IndexProgress::Indexed { done, total }));
             notices.index_progress(IndexProgress::Finished);
         }));
+        app.load_extensions().await;
         app.agent.start().await;
+        app.watch_extensions();
         let signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
-        let is_stored = !flags.conversation.no_session;
-        Ok(FaceConversation { app, session, reader, asked, quit_requested, signals, is_stored })
+        Ok(FaceConversation { app, session, reader, asked, quit_requested, signals })
     }
 
     /// What a process typed in this folder that ended before it could send it.
@@ -149,7 +148,8 @@ impl FaceConversation {
         self.app.stop_background_work().await;
         self.reader.finish().await;
         let (id, path) = self.app.agent.session();
-        Ok(EndedConversation { id, can_go_on: path.exists() && self.is_stored })
+        let failure = self.session.failure.take();
+        Ok(EndedConversation { id, can_go_on: path.exists() && self.app.is_stored(), failure })
     }
 }
 
@@ -157,9 +157,21 @@ impl FaceConversation {
 pub struct EndedConversation {
     id: Arc<str>,
     can_go_on: bool,
+    failure: Option<RunFailure>,
 }
 
 impl EndedConversation {
+    /// The exit code for the last input that failed, if any did. Its reason has been shown.
+    pub fn failure(&self) -> Option<ExitError> {
+        self.failure.map(|failure| ExitError {
+            code: failure.exit_code,
+            message: match failure.count {
+                1 => "1 prompt or command failed".to_owned(),
+                count => format!("{count} prompts and commands failed"),
+            },
+        })
+    }
+
     /// Says how to go on with it.
     pub fn say_goodbye(&self) {
         if self.can_go_on {
@@ -185,15 +197,4 @@ fn open_or_ask(mut options: OpenOptions, face: &FaceHooks) -> Result<Conversatio
         }
         opened => Ok(opened?),
     }
-}
-
-/// Tells the face when a conversation is being compacted, and how much of it.
-fn tell_of_compactions(app: &ConversationApp, face: &FaceSender) {
-    let face = face.clone();
-    app.agent.events().subscribe::<SessionBeforeCompact, _>("terminal", move |event, _| {
-        let messages = commands::pluralize(event.messages, "message");
-        let tokens = short_count(usize::try_from(event.tokens_before).unwrap_or(usize::MAX));
-        face.agent(AgentUpdate::Compacting { text: format!("{messages} of {tokens} tokens") });
-        std::future::ready(Ok(BeforeCompactReply::Continue))
-    });
 }

@@ -50,8 +50,9 @@ impl DraftFile {
             let name = entry.file_name();
             let process = name.to_str().and_then(|name| name.strip_prefix(&self.workspace));
             let Some(process) = process.and_then(|process| process.parse::<i32>().ok()) else { continue };
-            let is_alive = Pid::from_raw(process).is_some_and(|process| test_kill_process(process).is_ok());
-            if !is_alive && let Ok(changed) = entry.metadata().and_then(|found| found.modified()) {
+            if !is_running(process)
+                && let Ok(changed) = entry.metadata().and_then(|found| found.modified())
+            {
                 left.push((changed, entry.path()));
             }
         }
@@ -60,6 +61,15 @@ impl DraftFile {
         left.iter().for_each(|(_, path)| drop(fs::remove_file(path)));
         newest.filter(|draft| !draft.trim().is_empty())
     }
+}
+
+/// Whether a process still works. One that has ended keeps its number until its parent has taken note.
+fn is_running(process: i32) -> bool {
+    let exists = Pid::from_raw(process).is_some_and(|process| test_kill_process(process).is_ok());
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The state stands behind the name, which is in brackets and may hold any.
+    let has_ended = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'));
+    exists && !has_ended
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use hardpan_app::{ConversationApp, IndexProgress, Notice, NoticeSink};
+use hardpan_terminal::blocks::pickers;
 use hardpan_terminal::model::{AgentUpdate, Effect, Event, Model, ViewKind};
 use hardpan_terminal::runner::{FaceHost, FaceMessage};
 use hardpan_terminal::screen::{RestoreHandle, restore_on_signals};
-use hardpan_terminal::text::pad_right;
-use hardpan_terminal::theme::Role;
+use hardpan_terminal::text::wrap;
 use hardpan_terminal::views::ViewData;
 use ratatui::text::{Line, Span};
 use rustix::process::{Signal, getpid, kill_process};
@@ -82,22 +82,24 @@ impl FaceHost for PageHost {
 
 /// The help of `?`, from the table of keys.
 pub fn help_lines(model: &Model) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for (group, items) in model.keymap.help() {
-        for (index, (key, words)) in items.into_iter().enumerate() {
-            let head = if index == 0 { group.name() } else { "" };
-            lines.push(Line::from(vec![
-                Span::styled(format!(" {}", pad_right(head, 8)), model.theme.style(Role::Quiet)),
-                Span::styled(pad_right(&key, 14), model.theme.style(Role::Accent)),
-                Span::raw(words),
-            ]));
+    const NOTES: [&str; 2] = [
+        "@ names a file, / a command, ! runs a command for you and the model, !! for you alone",
+        "/help COMMAND explains one; all keys, and how to change them: /keys",
+    ];
+    let columns = usize::from(model.size.columns);
+    let item = |(key, words): (String, &str)| (key, words.to_owned());
+    let groups = model.keymap.help().into_iter();
+    let groups: Vec<(String, Vec<(String, String)>)> = groups
+        .map(|(group, items)| (group.name().to_owned(), items.into_iter().map(item).collect()))
+        .collect();
+    let mut lines = pickers::help_lines(&groups, columns, &model.theme);
+    lines.push(Line::default());
+    for note in NOTES {
+        for mut line in wrap(&[Span::raw(note)], columns.saturating_sub(1)) {
+            line.spans.insert(0, Span::raw(" "));
+            lines.push(line);
         }
     }
-    lines.push(Line::default());
-    lines.push(Line::from(
-        " @ names a file, / a command, ! runs a command for you and the model, !! for you alone",
-    ));
-    lines.push(Line::from(" all keys, and how to change them: hardpan docs keys"));
     lines
 }
 
@@ -166,7 +168,7 @@ impl NoticeSink for PageNotices {
     fn index_progress(&self, progress: IndexProgress) {
         let text = match progress {
             IndexProgress::Indexed { done, total } => {
-                Some(format!("indexing {}%", done * 100 / total.max(1)))
+                Some(format!("indexing {}%, Esc stops it", done * 100 / total.max(1)))
             }
             IndexProgress::Finished => None,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::Agent;
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, list_sources};
 use hardpan_session::{Record, Session};
 use hardpan_terminal::blocks::{CallState, Subject, ToolCall};
 use hardpan_terminal::model::BlockKind;
@@ -105,7 +105,8 @@ impl BlockReader {
                 let about = (call.name.to_string(), subject(&call.arguments.value()));
                 self.calls.insert(call.id.clone(), about);
             }
-            MessagePart::Reasoning { .. } | MessagePart::Image(_) => {}
+            MessagePart::Sources { sources } => self.push_note(list_sources(sources)),
+            MessagePart::Reasoning { .. } | MessagePart::Image(_) | MessagePart::ProviderBlock(_) => {}
         }
     }
 

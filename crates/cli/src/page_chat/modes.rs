@@ -75,6 +75,7 @@ pub fn tell_of_plan(agent: &Agent, begins: bool) {
         custom_type: Arc::from(MODE_STATE),
         content: vec![MessagePart::text(text)],
         display: false,
+        details: None,
     });
 }
 

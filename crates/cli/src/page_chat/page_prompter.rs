@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
-use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
+use hardpan_agent::events::{Dialog, DialogAnswer};
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter, is_yes};
 use hardpan_terminal::model::{AgentUpdate, ApprovalAnswer, ApprovalPrompt, Mode, QuestionPrompt};
 use hardpan_terminal::theme::Theme;
 use hardpan_tools::CallSubject;
 use tokio::sync::{mpsc, oneshot};
 
-use super::call_preview::{EditablePart, approval_prompt};
+use super::call_preview::approval_prompt;
 use super::conversation::FaceSender;
+use super::editable_part::EditablePart;
 use crate::key_entry::HiddenInput;
 
 /// The mode that the face is in.
@@ -27,6 +29,10 @@ pub type ShownCalls = Arc<Mutex<BTreeSet<Arc<str>>>>;
 pub enum PageQuestion {
     Approval(Box<ApprovalPrompt>),
     Text(QuestionPrompt),
+    /// Nobody waits for the answer any more.
+    Closed {
+        id: u64,
+    },
 }
 
 /// Where answers go, by the number of their question.
@@ -46,6 +52,19 @@ struct PendingVerdict {
     reply: oneshot::Sender<ApprovalVerdict>,
     call_id: Arc<str>,
     editable: Option<EditablePart>,
+    /// The question, in case the answer cannot be used.
+    prompt: ApprovalPrompt,
+}
+
+/// What became of an answer.
+#[derive(Debug)]
+pub enum AnswerEffect {
+    /// The run goes on.
+    GoesOn,
+    /// The run is to stop.
+    Stops,
+    /// The text that the person made of the call cannot be read: the question is open again.
+    AsksAgain(Box<ApprovalPrompt>),
 }
 
 impl PendingQuestions {
@@ -69,21 +88,25 @@ impl PendingQuestions {
             PageQuestion::Text(prompt) if replies.texts.contains_key(&prompt.id) => {
                 face.agent(AgentUpdate::QuestionAsked(prompt));
             }
+            PageQuestion::Closed { id } => face.agent(AgentUpdate::QuestionClosed { id }),
             _ => {}
         }
     }
 
-    /// Delivers an answer. Returns whether the run is to stop.
-    pub fn answer(&self, id: u64, answer: ApprovalAnswer) -> bool {
-        let Some(PendingVerdict { reply, call_id, editable }) = self.lock().verdicts.remove(&id) else {
-            return false;
-        };
+    /// Delivers an answer.
+    pub fn answer(&self, id: u64, answer: ApprovalAnswer) -> AnswerEffect {
+        let mut replies = self.lock();
+        let Some(pending) = replies.verdicts.remove(&id) else { return AnswerEffect::GoesOn };
         let (verdict, stops) = match answer {
             ApprovalAnswer::Changed(text) => {
+                let Some(args) = pending.editable.as_ref().and_then(|part| part.replaced(text)) else {
+                    let prompt = Box::new(pending.prompt.clone());
+                    replies.verdicts.insert(id, pending);
+                    return AnswerEffect::AsksAgain(prompt);
+                };
                 // What runs is not what was shown.
-                self.lock().shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&call_id);
-                let verdict = editable.map(|part| ApprovalVerdict::Changed(part.replaced(text)));
-                (verdict.unwrap_or(ApprovalVerdict::Once), false)
+                replies.shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&pending.call_id);
+                (ApprovalVerdict::Changed(args), false)
             }
             ApprovalAnswer::Once => (ApprovalVerdict::Once, false),
             ApprovalAnswer::Session => (ApprovalVerdict::Session, false),
@@ -95,8 +118,8 @@ impl PendingQuestions {
             ApprovalAnswer::NoAndStop => (ApprovalVerdict::No("the person said no and stopped".into()), true),
         };
         // Fails if the run was stopped meanwhile.
-        let _ = reply.send(verdict);
-        stops
+        let _ = pending.reply.send(verdict);
+        if stops { AnswerEffect::Stops } else { AnswerEffect::GoesOn }
     }
 
     pub fn answer_text(&self, id: u64, answer: Option<String>) {
@@ -151,9 +174,22 @@ impl PagePrompter {
         let id = self.questions.next_id();
         let (reply, answer) = oneshot::channel();
         self.questions.lock().texts.insert(id, reply);
-        let prompt = QuestionPrompt { id, text: question.to_owned(), choices: Vec::new(), is_secret };
+        let prompt = QuestionPrompt { id, text: question.to_owned(), is_secret, ..QuestionPrompt::default() };
         self.sender.send(PageQuestion::Text(prompt)).ok()?;
         answer.await.ok().flatten()
+    }
+
+    /// Asks with choices, or with a text to begin with. A question that nobody waits for any more goes
+    /// from the screen.
+    async fn ask_prompt(&self, prompt: QuestionPrompt) -> Option<String> {
+        let id = self.questions.next_id();
+        let (reply, answer) = oneshot::channel();
+        self.questions.lock().texts.insert(id, reply);
+        let mut open = OpenQuestion { id: Some(id), prompter: self };
+        self.sender.send(PageQuestion::Text(QuestionPrompt { id, ..prompt })).ok()?;
+        let answer = answer.await.ok().flatten();
+        open.id = None;
+        answer
     }
 
     /// What the mode says about a call; none if the person decides.
@@ -174,6 +210,58 @@ impl PagePrompter {
     }
 }
 
+/// Takes a question back when the future that waits for it is dropped.
+struct OpenQuestion<'a> {
+    id: Option<u64>,
+    prompter: &'a PagePrompter,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.prompter.questions.lock().texts.remove(&id);
+            // The face may have ended.
+            let _ = self.prompter.sender.send(PageQuestion::Closed { id });
+        }
+    }
+}
+
+/// A dialog of an extension as a question of the face.
+fn dialog_prompt(owner: &str, dialog: &Dialog) -> QuestionPrompt {
+    let mut text = format!("{owner} asks: {}", dialog.title().replace('\n', " "));
+    let (mut choices, mut prefill) = (Vec::new(), String::new());
+    match dialog {
+        Dialog::Confirm { message, .. } => {
+            // What is asked about is printed above the question.
+            if let Some(message) = message {
+                text = format!("{message}\n{text}");
+            }
+            choices = vec![YES.to_owned(), NO.to_owned()];
+        }
+        Dialog::Select { choices: given, .. } => choices.clone_from(given),
+        Dialog::Input { placeholder: Some(hint), .. } => text.push_str(&format!(" ({hint})")),
+        Dialog::Input { .. } => {}
+        Dialog::Editor { text: given, .. } => prefill.clone_from(given),
+    }
+    QuestionPrompt { text, choices, prefill, ..QuestionPrompt::default() }
+}
+
+/// The choices of a question for yes or no.
+const YES: &str = "yes";
+const NO: &str = "no";
+
+/// What the answer means; none for a text that is none of the choices.
+fn dialog_answer(dialog: &Dialog, answer: String) -> Option<DialogAnswer> {
+    match dialog {
+        Dialog::Confirm { .. } => Some(DialogAnswer::Confirmed(is_yes(&answer))),
+        Dialog::Select { choices, .. } => {
+            let chosen = choices.iter().find(|choice| choice.trim() == answer.trim());
+            chosen.cloned().map(DialogAnswer::Text)
+        }
+        Dialog::Input { .. } | Dialog::Editor { .. } => Some(DialogAnswer::Text(answer)),
+    }
+}
+
 impl UserPrompter for PagePrompter {
     fn ask_approval<'a>(
         &'a self,
@@ -188,7 +276,8 @@ impl UserPrompter for PagePrompter {
             let prompt = approval_prompt(id, request, rule, &self.folder, &self.theme);
             let (reply, answer) = oneshot::channel();
             let (call_id, editable) = (request.call_id.clone(), EditablePart::of(&request.args));
-            self.questions.lock().verdicts.insert(id, PendingVerdict { reply, call_id, editable });
+            let pending = PendingVerdict { reply, call_id, editable, prompt: prompt.clone() };
+            self.questions.lock().verdicts.insert(id, pending);
             self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
             if self.sender.send(PageQuestion::Approval(Box::new(prompt))).is_err() {
                 return ApprovalVerdict::No("nobody is there to ask".into());
@@ -199,6 +288,13 @@ impl UserPrompter for PagePrompter {
 
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move { self.ask_line(question, false).await })
+    }
+
+    fn ask_dialog<'a>(&'a self, owner: &'a str, dialog: &'a Dialog) -> BoxFuture<'a, Option<DialogAnswer>> {
+        Box::pin(async move {
+            let answer = self.ask_prompt(dialog_prompt(owner, dialog)).await?;
+            dialog_answer(dialog, answer)
+        })
     }
 
     fn ask_secret<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {

@@ -25,9 +25,9 @@ use hardpan_terminal::model::{AgentUpdate, Effect, Event, ToolEnd};
 use super::conversation::FaceSender;
 use super::drafts::DraftFile;
 use super::face_host::append_history;
-use super::page_prompter::{PendingQuestions, SharedMode};
+use super::page_prompter::{AnswerEffect, PendingQuestions, SharedMode};
 use super::{clipboard, modes};
-use crate::chat::{commands, display};
+use crate::chat::{commands, display, one_shot};
 use crate::output::dollars;
 
 /// The id under which the agent tells of the person's own commands.
@@ -53,6 +53,21 @@ pub enum PendingOutcome {
     Shell(Result<(String, Option<i32>), AgentError>),
 }
 
+impl PendingOutcome {
+    /// What `hardpan -p` would end with; none if nothing failed.
+    fn exit_code(&self) -> Option<u8> {
+        match self {
+            PendingOutcome::Input(Ok(InputOutcome::Ran(end))) => one_shot::run_failure(end).map(|it| it.code),
+            PendingOutcome::Input(Ok(_))
+            | PendingOutcome::Ping(_)
+            | PendingOutcome::Shell(Ok((_, Some(0)))) => None,
+            PendingOutcome::Input(Err(_)) | PendingOutcome::NotSent { .. } | PendingOutcome::Shell(_) => {
+                Some(1)
+            }
+        }
+    }
+}
+
 /// What a session does after each run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum AfterRun {
@@ -60,6 +75,15 @@ pub enum AfterRun {
     Rest,
     /// Show the HUD (`--hud`).
     ShowHud,
+}
+
+/// What became of inputs that were not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// How many there were.
+    pub count: usize,
+    /// What `hardpan -p` would end with after the last of them.
+    pub exit_code: u8,
 }
 
 /// Does with the agent what the person asks for.
@@ -72,6 +96,8 @@ pub struct Session {
     /// The person has stopped what ran, and sent nothing since.
     pub was_stopped: Arc<AtomicBool>,
     pub after_run: AfterRun,
+    /// What failed so far, for those who only get an exit code.
+    pub failure: Option<RunFailure>,
     pending: FuturesUnordered<BoxFuture<'static, PendingOutcome>>,
     last_input: u64,
     session_id: Arc<str>,
@@ -103,6 +129,7 @@ impl Session {
             printed: PrintedInputs::default(),
             was_stopped: Arc::default(),
             after_run,
+            failure: None,
             pending: FuturesUnordered::new(),
             last_input: 0,
             session_id,
@@ -132,17 +159,32 @@ impl Session {
             Effect::QueueForEnd(submission) => self.send(&submission, Delivery::FollowUp, false),
             Effect::TakeBack => self.take_back().await,
             Effect::Stop | Effect::Kill => self.stop(),
+            Effect::StopBackgroundWork => {
+                self.app.stop_background_work().await;
+                self.note("indexing stopped; what is indexed is kept, and /index goes on with it");
+            }
             Effect::StopAndTakeBack => {
                 self.is_prompt_taken_back = true;
                 self.stop();
             }
-            Effect::SaveDraft(draft) => self.draft.iter().for_each(|file| file.store(&draft)),
-            Effect::PasteImage => self.paste_image(),
-            Effect::Answer { id, answer } => {
-                if self.questions.answer(id, answer) {
-                    self.stop();
-                }
+            Effect::SaveDraft(draft) => {
+                self.app.extensions.set_editor_text(&draft);
+                self.draft.iter().for_each(|file| file.store(&draft));
             }
+            Effect::ExtensionKey(key) => {
+                let app = self.app.clone();
+                // It may take as long as a person takes to answer it.
+                drop(tokio::spawn(async move { app.extensions.press(&key).await }));
+            }
+            Effect::PasteImage => self.paste_image(),
+            Effect::Answer { id, answer } => match self.questions.answer(id, answer) {
+                AnswerEffect::GoesOn => {}
+                AnswerEffect::Stops => self.stop(),
+                AnswerEffect::AsksAgain(prompt) => {
+                    self.note("the lines that separate the edits are not as they were: nothing was changed");
+                    self.face.agent(AgentUpdate::ApprovalAsked(*prompt));
+                }
+            },
             Effect::AnswerQuestion { id, answer } if self.plan_question == Some(id) => {
                 self.answer_plan(answer);
             }
@@ -157,6 +199,7 @@ impl Session {
             | Effect::Suspend
             | Effect::Redraw
             | Effect::Leave
+            | Effect::SetTitle(_)
             | Effect::Notify(_) => {}
         }
     }
@@ -176,6 +219,7 @@ impl Session {
                     return self.note("expected a text: /later TEXT");
                 }
                 if let Some(hint) = commands::unknown_command_hint(&self.app.agent, &text) {
+                    self.count_failure(1);
                     return self.note(&hint);
                 }
             }
@@ -198,6 +242,7 @@ impl Session {
                 return PendingOutcome::NotSent { refusal, text };
             }
             let Attachments { images, notes } = app.attach_mentions(&text, PromptSource::Typed);
+            images.iter().for_each(|image| face.agent(AgentUpdate::Image(image.clone())));
             notes.iter().for_each(|note| face.agent(AgentUpdate::Note(note.to_string())));
             let input = Input { text, below: None, images, source: InputSource::Interactive, id: Some(id) };
             PendingOutcome::Input(app.agent.queue(input, delivery).await)
@@ -259,9 +304,10 @@ impl Session {
 
     /// Stores the image of the clipboard, and mentions it in the line.
     fn paste_image(&self) {
-        let Some(state) = self.app.settings.user_folders.state.clone() else { return };
+        // Of our own folders, this one alone is readable for mentions.
+        let Some(cache) = self.app.settings.user_folders.cache.clone() else { return };
         let face = self.face.clone();
-        drop(tokio::task::spawn_blocking(move || match clipboard::store_image(&state.join("images")) {
+        drop(tokio::task::spawn_blocking(move || match clipboard::store_image(&cache.join("images")) {
             Ok(path) => face.event(Event::Insert(format!("@{} ", path.display()))),
             Err(error) => face.agent(AgentUpdate::Note(error.to_string())),
         }));
@@ -287,8 +333,14 @@ impl Session {
         }
     }
 
+    fn count_failure(&mut self, exit_code: u8) {
+        let count = self.failure.map_or(0, |failure| failure.count) + 1;
+        self.failure = Some(RunFailure { count, exit_code });
+    }
+
     /// Shows what became of an input. The events before it have been shown.
     pub async fn report(&mut self, outcome: PendingOutcome) {
+        outcome.exit_code().into_iter().for_each(|code| self.count_failure(code));
         match outcome {
             PendingOutcome::Input(Ok(InputOutcome::Command { output })) => {
                 // The command may have led to another conversation.
@@ -296,8 +348,11 @@ impl Session {
                 if session_id != self.session_id {
                     self.session_id = session_id;
                     self.restore_mode();
+                } else {
+                    // Or to another branch of it, where another mode is stored.
+                    modes::store_mode(&self.app.agent, self.current_mode()).await;
                 }
-                output.into_iter().for_each(|text| self.face.agent(AgentUpdate::Output(text)));
+                output.into_iter().for_each(|text| self.face.agent(AgentUpdate::Reply(text)));
             }
             PendingOutcome::Input(Ok(InputOutcome::Ran(end))) => {
                 self.app.save_state().await;
@@ -311,7 +366,7 @@ impl Session {
                 if self.after_run == AfterRun::ShowHud
                     && let Some(hud) = display::render_hud(&self.app.agent)
                 {
-                    self.face.agent(AgentUpdate::Output(hud));
+                    self.face.agent(AgentUpdate::Reply(hud));
                 }
             }
             PendingOutcome::Input(Ok(InputOutcome::Handled | InputOutcome::Queued(_))) => {}
@@ -335,12 +390,17 @@ impl Session {
         }
     }
 
-    /// Shows how the person's own command ended. Its output tells an exit code that is not 0.
+    /// Shows how the person's own command ended.
     fn show_shell(&self, output: &str, exit_code: Option<i32>) {
         let was_stopped = exit_code.is_none() && self.was_stopped.load(Ordering::Relaxed);
+        let fact = match exit_code {
+            Some(0) => None,
+            Some(code) => Some(format!("exit {code}")),
+            None => was_stopped.then(|| "stopped".to_owned()),
+        };
         self.face.agent(AgentUpdate::ToolEnded(ToolEnd {
             id: SHELL_CALL.into(),
-            facts: was_stopped.then(|| "stopped".to_owned()).into_iter().collect(),
+            facts: fact.into_iter().collect(),
             is_error: exit_code != Some(0),
             ..ToolEnd::default()
         }));

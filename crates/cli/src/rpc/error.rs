@@ -63,7 +63,7 @@ pub enum AnswerError {
     #[error("\"id\" must be the id of the question")]
     NoId,
     #[error(
-        "question {id:?} is of the other kind: answer an approval_request with approval_response, an input_request with input_response"
+        "question {id:?} is of the other kind: answer an approval_request with approval_response, an input_request with input_response, a dialog_request with dialog_response"
     )]
     OtherKind { id: String },
     #[error("no question {id:?} waits for an answer: it was answered, or its run was stopped")]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
+use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter, is_yes};
 use hardpan_app::attachment_price::AttachmentPrice;
 use tokio::sync::oneshot;
@@ -38,6 +39,7 @@ enum AnswerChannel {
     Text(oneshot::Sender<Option<String>>),
     /// The same about the price of a prompt, which is not sent until then.
     Price(oneshot::Sender<Option<String>>),
+    Dialog(oneshot::Sender<Option<DialogAnswer>>),
 }
 
 /// The client's answer to a question.
@@ -46,6 +48,8 @@ pub enum Answer {
     Verdict(ApprovalVerdict),
     /// To an `input_request`; none if the user gave no text.
     Text(Option<String>),
+    /// To a `dialog_request`; none if the user gave no answer.
+    Dialog(Option<DialogAnswer>),
 }
 
 impl PendingQuestions {
@@ -65,6 +69,7 @@ impl PendingQuestions {
             (Some(AnswerChannel::Text(question) | AnswerChannel::Price(question)), Answer::Text(text)) => {
                 question.send(text).is_ok()
             }
+            (Some(AnswerChannel::Dialog(question)), Answer::Dialog(answer)) => question.send(answer).is_ok(),
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
                 return Err(AnswerError::OtherKind { id: id.to_owned() });
@@ -135,8 +140,22 @@ impl UserPrompter for PendingQuestions {
         Box::pin(self.ask_line(question.to_owned(), None))
     }
 
-    fn confirm_price(&self, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
-        let question = format!("What goes with this prompt costs {price}. Send it? yes or no");
+    fn ask_dialog<'a>(&'a self, owner: &'a str, dialog: &'a Dialog) -> BoxFuture<'a, Option<DialogAnswer>> {
+        Box::pin(async move {
+            let (id, answer) = self.open(AnswerChannel::Dialog)?;
+            let _remove = RemoveOnDrop { questions: self, id: &id };
+            let (owner, dialog) = (owner.to_owned(), dialog.clone());
+            self.out.write_line(&OutputMessage::DialogRequest { id: id.clone(), owner, dialog });
+            answer.await.ok().flatten()
+        })
+    }
+
+    fn mode(&self) -> &'static str {
+        "rpc"
+    }
+
+    fn confirm_price(&self, subject: &str, price: AttachmentPrice, limit: f64) -> BoxFuture<'_, bool> {
+        let question = format!("{subject} costs {price}. Send it? yes or no");
         let AttachmentPrice { tokens, dollars } = price;
         let answer = self.ask_line(question, Some(PriceQuestion { tokens, dollars, limit }));
         Box::pin(async move { answer.await.is_some_and(|answer| is_yes(&answer)) })

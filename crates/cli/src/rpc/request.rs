@@ -186,10 +186,18 @@ pub enum RpcCommand {
         /// The text; null if the user gave none.
         value: Option<String>,
     },
+    /// Answers a `dialog_request`; `id` is the id of the question. Without `value` and `confirmed`, the
+    /// user gave no answer.
+    DialogResponse {
+        /// The choice or the text.
+        value: Option<String>,
+        /// The answer to a question of the kind `confirm`.
+        confirmed: Option<bool>,
+    },
 }
 
 /// The names of the commands, in the order of [`RpcCommand`].
-pub const COMMAND_NAMES: [&str; 29] = [
+pub const COMMAND_NAMES: [&str; 30] = [
     "prompt",
     "steer",
     "follow_up",
@@ -219,6 +227,7 @@ pub const COMMAND_NAMES: [&str; 29] = [
     "switch_tool",
     "approval_response",
     "input_response",
+    "dialog_response",
 ];
 
 /// Whether requests show a panel.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hardpan_agent::events::Dialog;
 use hardpan_agent::{Activity, Spending};
 use hardpan_context::{Breakdown, KeepLevel, LayoutName, Target};
 use hardpan_prompt::{AgentMessage, Image};
@@ -47,6 +48,17 @@ pub enum OutputMessage {
         /// `yes` sends it.
         #[serde(skip_serializing_if = "Option::is_none")]
         price: Option<PriceQuestion>,
+    },
+    /// Asks what an extension wants to know. Waits for a `dialog_response` with this id, or until the
+    /// event `ui_prompt_end` says that nobody waits any more.
+    DialogRequest {
+        /// The id of the question, to repeat in the answer.
+        id: String,
+        /// Name of the extension.
+        owner: String,
+        /// What is asked.
+        #[serde(flatten)]
+        dialog: Dialog,
     },
 }
 

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hardpan_agent::events::DialogAnswer;
 use hardpan_agent::events::NoteKind;
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, MessageRange, ShellVisibility};
 use hardpan_app::approval::ApprovalVerdict;
@@ -182,6 +183,17 @@ impl RpcServer {
                 .answer(id.as_str(), Answer::Verdict(approval_verdict(verdict, reason, remember)))
                 .map(|()| None)
                 .map_err(RpcError::from),
+            RpcCommand::DialogResponse { value, confirmed } => {
+                let answer = match (value, confirmed) {
+                    (Some(text), _) => Some(DialogAnswer::Text(text)),
+                    (None, Some(is_yes)) => Some(DialogAnswer::Confirmed(is_yes)),
+                    (None, None) => None,
+                };
+                self.questions
+                    .answer(id.as_str(), Answer::Dialog(answer))
+                    .map(|()| None)
+                    .map_err(RpcError::from)
+            }
             RpcCommand::InputResponse { value } => {
                 self.questions.answer(id.as_str(), Answer::Text(value)).map(|()| None).map_err(RpcError::from)
             }

@@ -141,21 +141,34 @@ impl Terminal {
 
     /// The page.
     pub fn open_page(cli: &TestCli, args: &[&str], then: &str) -> Option<Self> {
-        Self::start(&cli.command(args), cli.sandbox.work(), "xterm", then)
+        Self::start(&cli.command(args), cli.sandbox.work(), "xterm", (":", then))
+    }
+
+    /// The page, with a line for the shell to run before.
+    pub fn open_page_after(cli: &TestCli, args: &[&str], before: &str) -> Option<Self> {
+        Self::start(&cli.command(args), cli.sandbox.work(), "xterm", (before, ":"))
+    }
+
+    /// The page, in surroundings that the test changes.
+    pub fn open_page_with(cli: &TestCli, args: &[&str], change: impl FnOnce(&mut Command)) -> Option<Self> {
+        let mut command = cli.command(args);
+        change(&mut command);
+        Self::start(&command, cli.sandbox.work(), "xterm", (":", ":"))
     }
 
     /// The same in a terminal of this kind, with a line for the shell to run afterwards.
     pub fn open_as(cli: &TestCli, args: &[&str], term: &str, then: &str) -> Option<Self> {
         let mut command = cli.command(args);
         command.env("HARDPAN_PLAIN", "1");
-        Self::start(&command, cli.sandbox.work(), term, then)
+        Self::start(&command, cli.sandbox.work(), term, (":", then))
     }
 
-    fn start(plain: &Command, folder: PathBuf, term: &str, then: &str) -> Option<Self> {
+    /// Runs the command between two lines of the shell.
+    fn start(plain: &Command, folder: PathBuf, term: &str, (before, then): (&str, &str)) -> Option<Self> {
         let words = [plain.get_program()].into_iter().chain(plain.get_args());
         let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
         // The shell does not end of what is meant for the conversation.
-        let line = format!("trap : INT QUIT; {}; {then}", line.join(" "));
+        let line = format!("trap : INT QUIT; {before}; {}; {then}", line.join(" "));
         let mut command = Command::new("script");
         command.args(["-qefc", &line, "/dev/null"]).current_dir(folder).env_clear();
         command

@@ -2,87 +2,18 @@
 //! answer streams, no line of the shell and of the answer is lost.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 use std::time::Duration;
 
-use hardpan_test_support::prerequisite;
+use hardpan_test_support::{Random, Tmux};
 
 use super::test_cli::TestCli;
 
-const COLUMNS: u64 = 160;
+const COLUMNS: u16 = 160;
 const SHELL_LINES: usize = 40;
 const ANSWER_LINES: usize = 240;
 /// Keys and resizes while it streams.
 const STEPS: usize = 40;
-
-/// How often something is looked for: two minutes.
-const MAX_POLLS: usize = 2_400;
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// A tmux server of its own with one window, ended when dropped.
-struct Tmux {
-    folder: tempfile::TempDir,
-}
-
-impl Tmux {
-    /// Runs a line of the shell. None where tmux is not installed.
-    fn start(line: &str) -> Option<Self> {
-        prerequisite("tmux", "install tmux", Command::new("tmux").arg("-V").output().ok())?;
-        let tmux = Tmux { folder: tempfile::tempdir().expect("a folder") };
-        tmux.run(&["new-session", "-d", "-x", &COLUMNS.to_string(), "-y", "24", "sh", "-c", line]);
-        for (option, value) in [("history-limit", "100000"), ("status", "off"), ("remain-on-exit", "on")] {
-            tmux.run(&["set-option", "-g", option, value]);
-        }
-        Some(tmux)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn try_run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.path("socket")).args(["-f", "/dev/null"]).args(arguments);
-        command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
-        command.output().expect("tmux can be run")
-    }
-
-    fn run(&self, arguments: &[&str]) -> String {
-        let output = self.try_run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn screen(&self) -> String {
-        self.run(&["capture-pane", "-p"])
-    }
-
-    /// All lines, with wrapped ones joined.
-    fn history(&self) -> String {
-        self.run(&["capture-pane", "-p", "-J", "-S", "-"])
-    }
-
-    fn press(&self, keys: &[&str]) {
-        self.run(&[&["send-keys"], keys].concat());
-    }
-
-    fn expect(&self, text: &str) {
-        for _ in 0..MAX_POLLS {
-            if self.screen().contains(text) {
-                return;
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        panic!("\"{text}\" never came:\n{}", self.screen());
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        self.try_run(&["kill-server"]);
-    }
-}
 
 /// The line that runs the binary in the test's surroundings, after lines of the shell.
 fn shell_line(cli: &TestCli, args: &[&str]) -> String {
@@ -120,16 +51,6 @@ fn answer() -> String {
         .collect()
 }
 
-/// Numbers that look random and are the same in every run.
-struct Sequence(u64);
-
-impl Sequence {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 #[test]
 fn no_line_is_lost_whatever_is_opened_and_resized_while_it_streams() {
     let text = serde_json::to_string(&answer()).expect("a string");
@@ -137,31 +58,33 @@ fn no_line_is_lost_whatever_is_opened_and_resized_while_it_streams() {
         "turns:\n  - {{when: {{contains: Tell}}, repeat: always, pace: 8ms, text: {text}}}\ndefault: {{text: Nothing.}}\n"
     );
     let cli = TestCli::with_script("", &script);
-    let Some(tmux) = Tmux::start(&shell_line(&cli, &[])) else { return };
+    let Some(tmux) = Tmux::start((COLUMNS, 24), |_| shell_line(&cli, &[])) else { return };
     let recording = tmux.path("bytes");
     tmux.expect("help");
     tmux.run(&["pipe-pane", "-o", &format!("cat > '{}'", recording.display())]);
     tmux.press(&["Tell me", "Enter"]);
     tmux.expect("mark0001");
-    let mut random = Sequence(18);
-    let (mut is_full, mut columns) = (false, COLUMNS);
+    let mut random = Random::new(18);
+    let (mut is_full, mut columns, mut rows) = (false, COLUMNS, 24);
+    let number = |random: &mut Random, range| u16::try_from(random.within(range)).expect("a small number");
     for _ in 0..STEPS {
-        match random.below(4) {
+        match random.within(0..=3) {
             0 => {
                 tmux.press(&["C-t"]);
                 is_full = !is_full;
             }
             1 => tmux.press(&["PPage"]),
-            2 => drop(tmux.run(&["resize-window", "-y", &(12 + random.below(40)).to_string()])),
-            // Only narrower: tmux joins wrapped rows again when it is widened, and tells the program up
-            // to a quarter of a second later. Too late for whoever draws in between.
+            2 => {
+                rows = number(&mut random, 12..=52);
+                tmux.resize(columns, rows);
+            }
             _ => {
-                columns = (columns - random.below(16)).max(40);
-                tmux.run(&["resize-window", "-x", &columns.to_string()]);
+                columns = number(&mut random, 40..=160);
+                tmux.resize(columns, rows);
             }
         }
         // Not a wait for something: moments to come between.
-        std::thread::sleep(Duration::from_millis(20 + random.below(200)));
+        std::thread::sleep(Duration::from_millis(random.within(20..=220) as u64));
     }
     if is_full {
         // From the conversation to the line, if keys go there; then back to the page.

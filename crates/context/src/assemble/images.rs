@@ -48,7 +48,11 @@ fn count_images(content: &Content) -> usize {
         Content::Result(result) => {
             result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count()
         }
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => 0,
+        Content::Text(_)
+        | Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => 0,
     }
 }
 

@@ -54,6 +54,7 @@ fn origins(block: &Block) -> Vec<&Origin> {
         Content::Reasoning(reasoning) => vec![&reasoning.origin],
         Content::Call(call) => vec![&call.origin],
         Content::ToolChange(change) => vec![&change.origin],
+        Content::Provider(block) => vec![&block.origin],
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use hardpan_prompt::{
     AgentMessage, Call, Content, Image, Json, MessageBody, MessageId, MessagePart, MessageState, Omission,
-    OmissionKey, OmissionReason, Origin, Reasoning, ResultPart, Role, Segment, SharedContent, Text, ToolCall,
-    ToolOutcome, ToolResult, begins_exchange,
+    OmissionKey, OmissionReason, Origin, ProviderBlockKind, Reasoning, ResultPart, Role, Segment,
+    SharedContent, Text, ToolCall, ToolOutcome, ToolResult, begins_exchange,
 };
 use rustc_hash::FxHashSet;
 
 use super::pairing::{CallAnswer, CallPairing};
+use super::searches::{cited_pieces, is_complete, provider_content, push_cited_text};
 use super::{ConvertedHistory, ConvertedMessage, ExchangeMerging, ToolCallHandling};
 use crate::layout::{LayoutInput, LayoutName};
 use crate::texts::fill_template;
@@ -123,7 +124,9 @@ impl Conversion<'_> {
                 MessagePart::Text { .. }
                 | MessagePart::Image(_)
                 | MessagePart::Reasoning { .. }
-                | MessagePart::ToolCall(_) => {}
+                | MessagePart::ToolCall(_)
+                | MessagePart::ProviderBlock(_)
+                | MessagePart::Sources { .. } => {}
             }
         }
         contents
@@ -141,12 +144,14 @@ impl Conversion<'_> {
         let mut contents = Vec::new();
         let mut results = Vec::new();
         let mut result_ids = Vec::new();
-        let (mut foreign_reasoning, mut stale_reasoning) = (false, false);
+        let (mut foreign_reasoning, mut stale_reasoning, mut foreign_search) = (false, false, false);
         contents.extend(summary_text(message).map(|short| text_content(short.clone(), message)));
-        for part in parts {
+        for (index, part) in parts.iter().enumerate() {
             match part {
                 MessagePart::Text { text } if summary_text(message).is_none() && !text.trim().is_empty() => {
-                    contents.push(text_content(text.clone(), message));
+                    let can_cite = ours && self.can_send_searches(message);
+                    let cited = if can_cite { cited_pieces(&parts[index + 1..]) } else { Vec::new() };
+                    push_cited_text(text, &cited, message, &mut contents);
                 }
                 MessagePart::Text { .. } | MessagePart::Image(_) => {}
                 MessagePart::Reasoning { text, signature, redacted } => {
@@ -189,7 +194,21 @@ impl Conversion<'_> {
                     results.push(Content::Result(self.convert_result(id, &answer, message)));
                 }
                 MessagePart::ToolCall(_) => self.drop_detached_signature(&mut contents),
+                MessagePart::ProviderBlock(block) => match block.kind {
+                    ProviderBlockKind::CitedText { .. } => {} // with its text
+                    _ if ours
+                        && self.can_send_searches(message)
+                        && is_complete(block, self.messages, self.index) =>
+                    {
+                        contents.push(provider_content(block, None, message));
+                    }
+                    _ => foreign_search = true,
+                },
+                MessagePart::Sources { .. } => {} // for the person
             }
+        }
+        if foreign_search {
+            self.leave_out(message, OmissionReason::ForeignSearch);
         }
         if stale_reasoning {
             self.leave_out(message, OmissionReason::StaleReasoning);
@@ -199,7 +218,8 @@ impl Conversion<'_> {
         }
         // Reasoning by itself is not a message, and no message may end with it, unless signatures
         // stand apart.
-        let led_to = contents.iter().rposition(|content| !matches!(content, Content::Reasoning(_)));
+        let is_reasoning = |content: &Content| matches!(content, Content::Reasoning(_));
+        let led_to = contents.iter().rposition(|content| !is_reasoning(content));
         let is_detached = self.input.target.profile.protocol.traits().detached_signatures;
         let end = match led_to {
             Some(_) if is_detached => contents.len(),
@@ -309,6 +329,13 @@ impl Conversion<'_> {
         }
     }
 
+    /// Whether the web searches of a message can go back to the model that made them: if searches are
+    /// asked for, and nothing else of the message is left out.
+    fn can_send_searches(&self, message: &AgentMessage) -> bool {
+        let is_stale = self.input.snapshot.stale_reasoning.contains(&message.id);
+        self.input.web_search().is_some() && summary_text(message).is_none() && !is_stale
+    }
+
     /// Drops the signature of a call that is not sent: it would go to the part after the call.
     fn drop_detached_signature(&self, contents: &mut Vec<Content>) {
         if self.input.target.profile.protocol.traits().detached_signatures {
@@ -370,7 +397,7 @@ fn summary_text(message: &AgentMessage) -> Option<&Text> {
     summary.filter(|_| message.state == MessageState::TlDr)
 }
 
-fn text_content(text: Text, message: &AgentMessage) -> Content {
+pub(super) fn text_content(text: Text, message: &AgentMessage) -> Content {
     Content::Text(vec![Segment { text, origin: Origin::message(&message.id) }])
 }
 

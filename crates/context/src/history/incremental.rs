@@ -28,6 +28,7 @@ pub(super) struct ConversionSettings {
     protocol: Protocol,
     reasoning: Option<String>,
     stale_reasoning: Arc<BTreeSet<MessageId>>,
+    sends_searches: bool,
 }
 
 impl ConversionSettings {
@@ -41,6 +42,7 @@ impl ConversionSettings {
             protocol: target.profile.protocol,
             reasoning: target.profile.reasoning_field.name().map(str::to_owned),
             stale_reasoning: input.snapshot.stale_reasoning.clone(),
+            sends_searches: input.web_search().is_some(),
         }
     }
 }
@@ -69,7 +71,7 @@ impl SettledPrefix {
 /// wrong; an equal body at another address is converted again.
 fn is_same_message(before: &AgentMessage, now: &AgentMessage) -> bool {
     // Every field is named, so that a new one forces a decision here.
-    let AgentMessage { id, time: _, state, tl_dr, tier: _, unchanged_responses: _, body } = before;
+    let AgentMessage { id, time: _, state, tl_dr, tier: _, unchanged_responses: _, facts: _, body } = before;
     Arc::ptr_eq(body, &now.body) && *state == now.state && *id == now.id && *tl_dr == now.tl_dr
 }
 

@@ -221,3 +221,67 @@ fn without_tools_in_use_calls_are_stripped() {
     assert_eq!(lines(&made.prompt), ["user: go", "model: let me see", "user: now"]);
     assert!(made.prompt.tools.is_empty());
 }
+
+/// The lines of a conversation with this answer of the model, in a request that asks for searches, and
+/// what is left out of it.
+fn with_search(content: &Value, stop: &str, more: &[Value]) -> (Vec<String>, Vec<String>) {
+    let answer = json!({"id": "m2", "role": "assistant", "content": content, "stop_reason": stop});
+    let messages: Vec<Value> = [user("m1", "go"), answer].into_iter().chain(more.iter().cloned()).collect();
+    let mut file = json!({"messages": messages, "tools": [tool("read")], "web_search": {"max_results": 3}});
+    if stop != "pause" {
+        file["prompt"] = json!("now");
+    }
+    let made = assemble_for_claude(&snapshot(file), LayoutName::Inline);
+    let lines = lines(&made.prompt).into_iter().filter(|line| line.starts_with("model: ")).collect();
+    (lines, left_out(&made.prompt))
+}
+
+fn block(kind: &Value, name: &str) -> Value {
+    json!({"type": "provider_block", "kind": kind, "id": "s1", "json": {"block": name}})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+#[test]
+fn a_search_is_sent_with_its_result_or_not_at_all() {
+    let (call, result) = (block(&json!("call"), "call"), block(&json!("result"), "result"));
+    let whole = [r#"model: [provider {"block":"call"}]"#, r#"model: [provider {"block":"result"}]"#];
+    let (lines, _) = with_search(&json!([call, result]), "end", &[]);
+    assert_eq!(lines, whole);
+    for alone in [&call, &result] {
+        let (lines, left_out) = with_search(&json!([text("I look."), alone]), "cut", &[]);
+        assert_eq!(lines, ["model: I look."]);
+        assert!(left_out.iter().any(|line| line.starts_with("message:m2: its web search")), "{left_out:?}");
+    }
+    // The provider paused, gets the search back, and answers with the result.
+    let (lines, _) = with_search(&json!([call]), "pause", &[]);
+    assert_eq!(lines, whole[..1]);
+    let rest =
+        json!({"id": "m3", "role": "assistant", "content": [result, text("Found.")], "stop_reason": "end"});
+    let (lines, _) = with_search(&json!([call]), "pause", &[rest, user("m4", "and?")]);
+    assert_eq!(lines, [whole[0], whole[1], "model: Found."]);
+}
+
+#[test]
+fn cited_pieces_take_the_place_of_their_text() {
+    let cited = |bytes: usize, after: usize, name: &str| {
+        block(&json!({"cited_text": {"bytes": bytes, "after": after}}), name)
+    };
+    // "Só " is four bytes, " und " five.
+    let content = json!([text("Só eins und zwei."), cited(4, 10, "eins"), cited(5, 0, "zwei.")]);
+    let (lines, left_out) = with_search(&content, "end", &[]);
+    let expected = [
+        "model: Só ",
+        r#"model: [provider {"block":"eins"}]"#,
+        "model:  und ",
+        r#"model: [provider {"block":"zwei."}]"#,
+    ];
+    assert_eq!((lines, left_out), (expected.map(str::to_owned).to_vec(), Vec::new()));
+    // Places that the text does not have.
+    for wrong in [cited(99, 0, "x"), cited(1, 99, "x"), cited(1, 15, "inside a letter")] {
+        let (lines, _) = with_search(&json!([text("Só eins und zwei."), wrong]), "end", &[]);
+        assert_eq!(lines, ["model: Só eins und zwei."]);
+    }
+}

@@ -133,7 +133,10 @@ fn lines_of_parts<'a>(role: &'static str, parts: &'a [MessagePart]) -> Vec<(&'st
                 let stored = call.result.iter().flat_map(|result| lines_of_parts("tool", &result.content));
                 lines.extend(stored);
             }
-            MessagePart::Image(_) | MessagePart::Reasoning { .. } => {}
+            MessagePart::Image(_)
+            | MessagePart::Reasoning { .. }
+            | MessagePart::ProviderBlock(_)
+            | MessagePart::Sources { .. } => {}
         }
     }
     lines

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{AgentMode, PromptType, Skill};
+use super::{AgentMode, EphemeralText, PromptType, Skill};
 use crate::knowledge::FileObservation;
 use crate::{DetachLimits, KeepLevel, LayoutState, LifetimeSetting};
 
@@ -91,6 +91,9 @@ pub struct SnapshotFile {
     /// What the messages told the model about files, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_observations: Vec<ObservationEntry>,
+    /// Texts that are for this request alone, after everything that is cached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ephemeral: Vec<EphemeralText>,
     /// How much of the conversation a fold may take out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: KeepLevel,

@@ -52,6 +52,7 @@ impl SnapshotFile {
             images: Vec::new(),
             documents: Vec::new(),
             web_search: None,
+            ephemeral: Vec::new(),
             thinking: None,
             answer_prefixes: BTreeMap::new(),
             stale_reasoning: BTreeSet::new(),
@@ -180,6 +181,7 @@ impl SnapshotFile {
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),
             stale_reasoning: Arc::new(self.stale_reasoning),
+            ephemeral: self.ephemeral,
             redactions: Arc::default(),
         })
     }

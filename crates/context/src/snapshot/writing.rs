@@ -47,6 +47,7 @@ impl SnapshotFile {
             layout_state,
             answer_prefixes,
             stale_reasoning,
+            ephemeral,
             // They are the secrets themselves.
             redactions: _,
         } = snapshot.clone();
@@ -72,6 +73,7 @@ impl SnapshotFile {
             keep,
             detach,
             cache_lifetime,
+            ephemeral,
             pauses,
             fold: fold.is_some_and(|reason| !reason.is_loss()),
             lost_cache: match fold {

@@ -36,9 +36,11 @@ fn segments(prompt: &Prompt) -> Vec<LocatedSegment<'_>> {
                     ResultPart::Image(_) => &[],
                 })
                 .collect(),
-            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {
-                Vec::new()
-            }
+            Content::Image(..)
+            | Content::Reasoning(_)
+            | Content::Call(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => Vec::new(),
         };
         let region = block.region;
         found.extend(texts.into_iter().enumerate().map(|(nth, segment)| LocatedSegment {

@@ -276,6 +276,8 @@ fn assistant(coverage: &mut Coverage, content: &[MessagePart]) {
                 coverage.record("history: reasoning signed");
             }
             MessagePart::Reasoning { .. } => coverage.record("history: reasoning unsigned"),
+            MessagePart::ProviderBlock(_) => coverage.record("history: web search"),
+            MessagePart::Sources { .. } => {}
             MessagePart::ToolCall(call) => {
                 calls += 1;
                 coverage.record_if(!plain(&call.id) || call.id.is_empty(), "history: invalid call id");

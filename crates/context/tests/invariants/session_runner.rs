@@ -282,7 +282,11 @@ fn images(prompt: &Prompt) -> usize {
         Content::Result(result) => {
             result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count()
         }
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => 0,
+        Content::Text(_)
+        | Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => 0,
     };
     prompt.blocks().map(|block| of(&block.content)).sum()
 }

@@ -305,9 +305,11 @@ fn block_in(section: Section, hash: Hash, block: &Block) -> CacheBlock {
     let kind = match *block.content {
         Content::Call(_) => BlockKind::Call,
         Content::Result(_) => BlockKind::Result,
-        Content::Text(_) | Content::Image(..) | Content::Reasoning(_) | Content::ToolChange(_) => {
-            BlockKind::Plain
-        }
+        Content::Text(_)
+        | Content::Image(..)
+        | Content::Reasoning(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => BlockKind::Plain,
     };
     let (marker, markable) = (block.breakpoint, block.can_hold_breakpoint());
     CacheBlock { hash, tokens: 0, section, kind, marker, markable, is_end: false }

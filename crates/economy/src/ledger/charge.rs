@@ -79,6 +79,11 @@ impl Account {
         self.kind.is_none().then(|| self.key.strip_prefix(TASK)).flatten()
     }
 
+    /// The account of the searches of the provider's own tool.
+    pub fn web_search() -> Self {
+        Account { kind: None, key: "web_search".into() }
+    }
+
     /// The account of what the provider billed although we did not send it.
     pub fn unaccounted() -> Self {
         Account { kind: None, key: "unaccounted".into() }
@@ -168,6 +173,15 @@ impl Charge {
             estimated: request.reported_usage.is_none(),
             rows,
         }
+    }
+
+    /// The same bill with a fee that is not for tokens, as a row of its own; none if there is no fee.
+    pub fn with_fee(mut self, account: Account, dollars: f64) -> Self {
+        if dollars > 0.0 {
+            self.dollars += dollars;
+            self.rows.push(ChargeRow { account, tokens: TokenUsage::default(), dollars });
+        }
+        self
     }
 
     /// The same bill with one row per kind, small enough to be kept for every request. It still
@@ -260,6 +274,7 @@ fn for_each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
         Content::Reasoning(reasoning) => take(&reasoning.origin),
         Content::Call(call) => take(&call.origin),
         Content::ToolChange(change) => take(&change.origin),
+        Content::Provider(block) => take(&block.origin),
         Content::Result(result) => {
             for part in &result.parts {
                 match part {

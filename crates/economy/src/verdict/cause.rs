@@ -14,6 +14,8 @@ use crate::format::{format_list, format_minutes, format_number};
 pub enum Blame {
     /// Hardpan: it laid out a different prompt.
     Us,
+    /// An extension: it changed the request before the end of what was cached.
+    Extension,
     /// The provider: its caching rules, or its cache.
     Provider,
     /// The person: another model, another setting, a long pause.
@@ -80,6 +82,13 @@ pub enum Cause {
         id: Arc<str>,
         /// What happened to the message.
         how: ContentChange,
+    },
+    /// An extension changed the request before the end of what was cached.
+    ChangedByExtension {
+        /// Name of the extension.
+        extension: Arc<str>,
+        /// What it changed.
+        change: Box<Cause>,
     },
     /// Text that the layout adds by itself changed: a header, a footer.
     LayoutChanged(String),
@@ -163,6 +172,7 @@ impl Cause {
             Cause::SystemChanged(_) => "system_changed",
             Cause::ItemChanged { .. } => "item_changed",
             Cause::MessageChanged { .. } => "message_changed",
+            Cause::ChangedByExtension { .. } => "changed_by_extension",
             Cause::LayoutChanged(_) => "layout_changed",
             Cause::ImageAdded => "image_added",
             Cause::ImageRemoved => "image_removed",
@@ -180,6 +190,14 @@ impl Cause {
             Cause::BelowMinimum { .. } => "below_minimum",
             Cause::SaidByProvider { .. } => "said_by_provider",
             Cause::Evicted => "evicted",
+        }
+    }
+
+    /// Under which name losses of this cause are added up: an extension's under its own.
+    pub fn account(&self) -> Arc<str> {
+        match self {
+            Cause::ChangedByExtension { extension, .. } => format!("extension {extension}").into(),
+            cause => cause.name().into(),
         }
     }
 
@@ -201,6 +219,9 @@ impl Cause {
             Cause::SystemChanged(segment) => format!("the system prompt changed ({segment})"),
             Cause::ItemChanged { key, how } => format!("{key} {}", how.describe()),
             Cause::MessageChanged { id, how } => format!("message {id} {}", how.describe()),
+            Cause::ChangedByExtension { extension, change } => {
+                format!("the extension {extension} changed the request: {}", change.describe())
+            }
             Cause::LayoutChanged(rule) => format!("a text of the layout changed ({rule})"),
             Cause::ImageAdded => "an image was added to a conversation without images".into(),
             Cause::ImageRemoved => "the last image was taken out of the conversation".into(),

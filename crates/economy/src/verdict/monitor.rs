@@ -326,6 +326,7 @@ impl LossAnalysis<'_> {
 fn assign_blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastSpeaker) -> Blame {
     match cause {
         Cause::AsExpected | Cause::FirstRequest => Blame::Nobody,
+        Cause::ChangedByExtension { .. } => Blame::Extension,
         Cause::ToolsChanged { .. }
         | Cause::SystemChanged(_)
         | Cause::ItemChanged { .. }

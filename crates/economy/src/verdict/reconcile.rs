@@ -85,6 +85,7 @@ impl Verdict {
             Cause::SystemChanged(_) => Some(ChangedPart::System),
             Cause::ModelChanged { .. } => Some(ChangedPart::Model),
             Cause::ItemChanged { .. }
+            | Cause::ChangedByExtension { .. }
             | Cause::MessageChanged { .. }
             | Cause::LayoutChanged(_)
             | Cause::ImageAdded

@@ -77,6 +77,8 @@ pub(crate) struct ProviderRow {
     document_context: Option<bool>,
     /// The id of the plugin that searches the web. New providers: none.
     web_search_plugin: Option<String>,
+    /// Dollars for a thousand searches with the server's own search tool. New providers: it has none.
+    web_search_price: Option<f64>,
     /// How tool schemas are sent. New providers: as declared.
     schemas: Option<ToolSchemaStyle>,
     /// Whether a tool result may hold images. New providers: no.
@@ -212,6 +214,7 @@ impl ProviderRow {
             configuration_updates,
             document_context,
             web_search_plugin,
+            web_search_price,
             schemas,
             tool_result_images,
             signed_calls,
@@ -235,6 +238,7 @@ impl ProviderRow {
         set_if_given(&mut profile.configuration_updates, configuration_updates);
         set_if_given(&mut profile.document_context, document_context);
         update_if_given(&mut profile.web_search_plugin, web_search_plugin);
+        update_if_given(&mut profile.web_search_price, web_search_price);
         set_if_given(&mut profile.schemas, schemas);
         set_if_given(&mut profile.tool_result_images, tool_result_images);
         set_if_given(&mut profile.signed_calls, signed_calls);

@@ -182,3 +182,14 @@ fn a_timed_panel_is_refreshed_when_it_is_old_or_the_clock_was_set_back() {
     }
     assert_eq!(note.refreshed.load(Ordering::Relaxed), 3);
 }
+
+#[test]
+fn a_file_is_no_panel_that_can_be_hidden_or_paged() {
+    let registry = PanelRegistry::default();
+    let id = registry.open_file("src/main.rs");
+    let refused = registry.set_hidden(&id, true).unwrap_err().to_string();
+    let expected = "P10 is the file src/main.rs, which is shown as a whole: close it to take it out of view";
+    assert_eq!(refused, expected);
+    registry.close_file("src/main.rs");
+    assert!(registry.set_hidden(&id, true).unwrap_err().to_string().starts_with("there is no panel P10"));
+}

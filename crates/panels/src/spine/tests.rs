@@ -135,7 +135,7 @@ fn a_timer_rings_when_it_is_due_also_after_a_resume() {
     for minutes in ["0", "-3", "soon", "1441"] {
         assert!(act(minutes).is_err(), "{minutes}");
     }
-    act("5").unwrap();
+    assert_eq!(act("5").unwrap(), "you are reminded after 5 minutes");
     assert_eq!(spine.after_run(&run(&[]), at(299)), SpineDecision::Rest);
     let resumed = Spine::new(SpineLimits { auto_continue: true, ..SpineLimits::default() });
     resumed.restore(spine.save().as_ref());
@@ -271,4 +271,10 @@ proptest! {
             prop_assert!(said <= limits.turns + 1);
         }
     }
+}
+
+#[test]
+fn one_minute_is_no_plural() {
+    let call = ActionCall { target: Some("1"), text: Some("look"), ..ActionCall::new("timer", at(0)) };
+    assert_eq!(spine(SpineLimits::default()).act(&call).unwrap(), "you are reminded after 1 minute");
 }

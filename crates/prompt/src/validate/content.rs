@@ -77,6 +77,7 @@ fn check_role(at: Location, block: &Block, role: Option<Role>, found: &mut Vec<V
         Content::Reasoning(_) => ("thinking", Role::Assistant),
         Content::Call(_) => ("tool_use", Role::Assistant),
         Content::ToolChange(_) => ("tool_addition and tool_removal", Role::System),
+        Content::Provider(_) => ("web search", Role::Assistant),
     };
     if role != Some(home) {
         let home = match home {
@@ -91,7 +92,7 @@ fn check_role(at: Location, block: &Block, role: Option<Role>, found: &mut Vec<V
 fn check_block(at: Location, block: &Block, rules: &ValidationRules, found: &mut Vec<Violation>) {
     match &*block.content {
         Content::Text(segments) => check_text(at, segments, rules, found),
-        Content::Image(..) => {}
+        Content::Image(..) | Content::Provider(_) => {}
         Content::Reasoning(reasoning) => check_reasoning(at, reasoning, rules, found),
         Content::Call(call) => check_call(at, call, rules, found),
         Content::ToolChange(_) => {}
@@ -187,9 +188,11 @@ fn images(block: &Block) -> impl Iterator<Item = &Image> {
     let (own, parts) = match &*block.content {
         Content::Image(image, _) => (Some(image), &[][..]),
         Content::Result(result) => (None, &result.parts[..]),
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {
-            (None, &[][..])
-        }
+        Content::Text(_)
+        | Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => (None, &[][..]),
     };
     own.into_iter().chain(parts.iter().filter_map(|part| match part {
         ResultPart::Image(image) => Some(image),

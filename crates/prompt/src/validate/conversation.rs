@@ -107,7 +107,11 @@ fn check_items(prompt: &Prompt, found: &mut Vec<Violation>) {
                 found.push(Violation::ResultTwice { at, id: result.call_id.to_string() });
             }
             Content::Result(result) => waiting.retain(|(_, id)| *id != &*result.call_id),
-            Content::Text(_) | Content::Image(..) | Content::Reasoning(_) | Content::ToolChange(_) => {}
+            Content::Text(_)
+            | Content::Image(..)
+            | Content::Reasoning(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => {}
         }
     }
     found.extend(waiting.into_iter().map(|(at, id)| Violation::NoToolOutput { at, id: id.to_owned() }));
@@ -192,7 +196,11 @@ fn check_steps(prompt: &Prompt, found: &mut Vec<Violation>) {
                     calls.push(&call.id);
                 }
                 Content::Result(result) => results.push(&result.call_id),
-                Content::Text(_) | Content::Image(..) | Content::Reasoning(_) | Content::ToolChange(_) => {}
+                Content::Text(_)
+                | Content::Image(..)
+                | Content::Reasoning(_)
+                | Content::ToolChange(_)
+                | Content::Provider(_) => {}
             }
         }
         let (expected, answered) = (sorted(&open), sorted(&results));

@@ -5,9 +5,9 @@
 
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
-    Thinking, Tool, ToolBlock, ToolChange, ToolChangeAction, ToolOutcome, ToolResult,
+    Thinking, Tool, ToolBlock, ToolChange, ToolChangeAction, ToolOutcome, ToolResult, WebSearch,
 };
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use crate::codec::RequestContext;
 use crate::serialize::{CacheControl, JoinedSegments, LazyList};
@@ -35,9 +35,9 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             drop_stale_reasoning,
             tools,
             system,
-            messages: _,   // as messages
-            system_id: _,  // Anthropic knows no message ids
-            web_search: _, // a plugin of other servers
+            messages: _,  // as messages
+            system_id: _, // Anthropic knows no message ids
+            web_search,
             left_out: _,
         } = self.prompt;
         let mut body = serializer.serialize_map(None)?;
@@ -58,8 +58,8 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             body.serialize_entry("system", &LazyList(|| system.iter().map(WireBlock)))?;
         }
         body.serialize_entry("messages", &self.messages)?;
-        if !tools.is_empty() {
-            body.serialize_entry("tools", &LazyList(|| tools.iter().map(declaration)))?;
+        if !tools.is_empty() || web_search.is_some() {
+            body.serialize_entry("tools", &ToolList { tools, web_search: *web_search })?;
         }
         body.end()
     }
@@ -112,8 +112,12 @@ struct WireBlock<'a>(&'a Block);
 impl Serialize for WireBlock<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Block { region: _, content, breakpoint } = self.0;
+        if let Content::Provider(block) = &**content {
+            return block.json.serialize(serializer); // as it came, and never with a marker
+        }
         let mut block = serializer.serialize_map(None)?;
         match &**content {
+            Content::Provider(_) => {}
             Content::Text(segments) => write_text(&mut block, segments)?,
             Content::Image(picture, _) => write_image(&mut block, picture)?,
             Content::Reasoning(reasoning) => write_reasoning(&mut block, reasoning)?,
@@ -203,6 +207,26 @@ impl Serialize for WirePart<'_> {
             ResultPart::Image(picture) => write_image(&mut part, picture)?,
         }
         part.end()
+    }
+}
+
+/// The declared tools, and the server's own search after them.
+struct ToolList<'a> {
+    tools: &'a [ToolBlock],
+    web_search: Option<WebSearch>,
+}
+
+impl Serialize for ToolList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        self.tools.iter().try_for_each(|tool| list.serialize_element(&declaration(tool)))?;
+        if let Some(WebSearch { max_results }) = self.web_search {
+            let (kind, name) = ("web_search_20250305", "web_search");
+            list.serialize_element(
+                &serde_json::json!({"type": kind, "name": name, "max_uses": max_results}),
+            )?;
+        }
+        list.end()
     }
 }
 

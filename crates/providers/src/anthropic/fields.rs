@@ -155,4 +155,6 @@ pub struct SourceBlock {
     pub in_answer: bool,
     /// Whether it is a document. If not, a text with citations.
     pub is_document: bool,
+    /// The citations of a text, as a list.
+    pub citations: Option<Json>,
 }

@@ -1,11 +1,15 @@
 //! Decodes answers of Anthropic Messages, streamed or whole.
 
+mod web_search; // calls, results and citations of the server's own search
+
 use std::collections::BTreeMap;
 use std::mem;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use self::web_search::{CitedText, ServerCall};
 use super::{report, usage};
 use crate::limits::{MAX_PARTS, too_long};
 use crate::stream::json::{self, Str, or_empty, parse_arguments};
@@ -24,7 +28,7 @@ struct EventPayload<'a> {
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    content_block: Option<Box<ContentBlock<'a>>>,
+    content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<Box<Message<'a>>>,
     #[serde(borrow)]
@@ -56,6 +60,8 @@ struct Delta<'a> {
     text: Option<Str<'a>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    citation: Option<&'a RawValue>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -65,6 +71,7 @@ enum DeltaType {
     ThinkingDelta,
     SignatureDelta,
     InputJsonDelta,
+    CitationsDelta,
     #[default]
     #[serde(other)]
     Other,
@@ -76,6 +83,7 @@ struct ContentBlock<'a> {
     r#type: Str<'a>,
     #[serde(borrow)]
     text: Option<Str<'a>>,
+    citations: Option<Vec<Value>>,
     #[serde(borrow)]
     thinking: Option<Str<'a>>,
     #[serde(borrow)]
@@ -98,7 +106,7 @@ struct Message<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Vec<ContentBlock<'a>>>,
+    content: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -118,9 +126,10 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 /// A content block that has started but not stopped.
 #[derive(Debug)]
 enum OpenBlock {
-    Text,
+    Text(CitedText),
     Reasoning { signature: String },
     Call { index: usize, whole: String },
+    ServerCall(ServerCall),
     Unknown,
 }
 
@@ -151,7 +160,7 @@ impl AnswerParser for AnswerDecoder {
             }
             EventType::ContentBlockStart => {
                 if let Some(block) = line.content_block {
-                    self.open_block(line.index, *block, events)?;
+                    self.open_block(line.index, block, events)?;
                 }
             }
             EventType::ContentBlockStop => self.close_block(line.index, events),
@@ -194,7 +203,7 @@ impl AnswerDecoder {
         &mut self,
         message: Message<'a>,
         events: &mut Vec<AnswerEvent>,
-    ) -> Vec<ContentBlock<'a>> {
+    ) -> Vec<&'a RawValue> {
         let Message { id, model, content, stop_reason, usage, diagnostics, input_transformations } = message;
         if !mem::replace(&mut self.started, true) {
             let (id, model) = (id.unwrap_or_default().into(), model.unwrap_or_default().into());
@@ -226,9 +235,11 @@ impl AnswerDecoder {
     fn open_block(
         &mut self,
         index: u64,
-        block: ContentBlock<'_>,
+        raw: &RawValue,
         events: &mut Vec<AnswerEvent>,
     ) -> Result<(), StreamError> {
+        let wrong = |error| StreamError::malformed(error, raw.get());
+        let block: ContentBlock<'_> = serde_json::from_str(raw.get()).map_err(wrong)?;
         if self.open_blocks.contains_key(&index) {
             return Ok(()); // a duplicate event
         }
@@ -237,8 +248,9 @@ impl AnswerDecoder {
         }
         let open = match &*block.r#type {
             "text" => {
+                let open = CitedText::new(or_empty(&block.text), block.citations);
                 push_text(AnswerEvent::Text, block.text, events);
-                OpenBlock::Text
+                OpenBlock::Text(open)
             }
             "thinking" => {
                 push_text(AnswerEvent::Reasoning, block.thinking, events);
@@ -263,6 +275,13 @@ impl AnswerDecoder {
                 let whole = block.input.map_or(Ok(Default::default()), parse_arguments)?.into_owned();
                 OpenBlock::Call { index, whole }
             }
+            "server_tool_use" => {
+                OpenBlock::ServerCall(ServerCall::new(serde_json::from_str(raw.get()).map_err(wrong)?))
+            }
+            "web_search_tool_result" => {
+                web_search::push_result(&serde_json::from_str(raw.get()).map_err(wrong)?, events);
+                OpenBlock::Unknown
+            }
             other => {
                 events.push(AnswerEvent::SkippedPart { part_type: other.to_owned() });
                 OpenBlock::Unknown
@@ -280,7 +299,17 @@ impl AnswerDecoder {
     ) -> Result<(), StreamError> {
         match (self.open_blocks.get_mut(&index), delta.r#type) {
             (Some(OpenBlock::Unknown), _) => {}
-            (_, DeltaType::TextDelta) => push_text(AnswerEvent::Text, delta.text, events),
+            (open, DeltaType::TextDelta) => {
+                if let Some(OpenBlock::Text(open)) = open {
+                    open.push_text(or_empty(&delta.text));
+                }
+                push_text(AnswerEvent::Text, delta.text, events);
+            }
+            (Some(OpenBlock::Text(open)), DeltaType::CitationsDelta) => {
+                let citation = delta.citation.map(|citation| serde_json::from_str(citation.get()));
+                let wrong = |error| StreamError::malformed(error, delta.citation.map_or("", RawValue::get));
+                open.push_citation(citation.transpose().map_err(wrong)?);
+            }
             (_, DeltaType::ThinkingDelta) => push_text(AnswerEvent::Reasoning, delta.text, events),
             // Collected until the block ends: an incomplete signature is useless.
             (Some(OpenBlock::Reasoning { signature }), DeltaType::SignatureDelta) => {
@@ -292,6 +321,9 @@ impl AnswerDecoder {
                     whole.clear(); // the input at the start was a placeholder
                     events.push(AnswerEvent::CallDelta { index: *index, json });
                 }
+            }
+            (Some(OpenBlock::ServerCall(call)), DeltaType::InputJsonDelta) => {
+                call.push(or_empty(&delta.text));
             }
             (_, DeltaType::InputJsonDelta) => {
                 let json = or_empty(&delta.text);
@@ -313,6 +345,8 @@ impl AnswerDecoder {
                 }
                 events.push(AnswerEvent::CallEnd { index });
             }
+            Some(OpenBlock::ServerCall(call)) => call.finish(events),
+            Some(OpenBlock::Text(text)) => text.finish(events),
             _ => {}
         }
     }

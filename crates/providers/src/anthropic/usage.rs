@@ -15,6 +15,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     const OUTPUT: &[&str] = &["output_tokens"];
     const REASONING: &[&str] =
         &["output_tokens_details.thinking_tokens", "output_tokens_details.reasoning_tokens"];
+    const SEARCHES: &[&str] = &["server_tool_use.web_search_requests"];
     let count = |paths| fields.first_count(paths).unwrap_or_default();
     let hour = count(WRITE_1H);
     // Older servers report only the sum, which is then of the short lifetime.
@@ -29,6 +30,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     };
     ReportedUsage {
         tokens,
+        searches: fields.first_count(SEARCHES),
         reports_cache: fields.first_count(READ).is_some(),
         other: fields.fields_except(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
     }
@@ -59,6 +61,7 @@ mod tests {
         };
         let usage = ReportedUsage {
             tokens,
+            searches: Some(2),
             reports_cache: true,
             other: other.iter().map(|(name, value)| (name.to_string(), Json::new(value))).collect(),
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use hardpan_prompt::Prompt;
@@ -23,6 +24,8 @@ pub(super) struct Attempts<'a> {
     downgrades: Downgrades,
     /// The prompt of the current attempt: the request's own, or one without tools or images.
     prompt: Cow<'a, Prompt>,
+    /// What is sent in place of the encoded prompt.
+    body: Option<Bytes>,
     /// The number of the current attempt; the first is 1.
     attempt: u32,
     phase: Phase,
@@ -39,11 +42,16 @@ enum Phase {
 }
 
 impl<'a> Attempts<'a> {
-    pub fn new(client: &'a Client, request: ClientRequest<'a>, send_now: Arc<Notify>) -> Self {
+    pub fn new(
+        client: &'a Client,
+        request: ClientRequest<'a>,
+        body: Option<Bytes>,
+        send_now: Arc<Notify>,
+    ) -> Self {
         let downgrades = client.known_downgrades(&request);
         let prompt = Cow::Borrowed(request.prompt);
         let (phase, span) = (Phase::Send, Span::none());
-        Attempts { client, request, downgrades, prompt, attempt: 1, phase, span, send_now }
+        Attempts { client, request, downgrades, prompt, body, attempt: 1, phase, span, send_now }
     }
 
     pub fn into_stream(self) -> impl Stream<Item = EventBatch> + Send + 'a {
@@ -85,8 +93,8 @@ impl<'a> Attempts<'a> {
         let (provider, model, attempt) = (self.request.provider, &*self.prompt.model, self.attempt);
         self.span = info_span!("request", provider, model, attempt);
         let ClientRequest { profile, previous_answer, .. } = self.request;
-        let attempt =
-            AttemptRequest { prompt: &self.prompt, profile, previous_answer, downgrades: self.downgrades };
+        let (downgrades, body) = (self.downgrades, self.body.as_ref());
+        let attempt = AttemptRequest { prompt: &self.prompt, profile, previous_answer, downgrades, body };
         let reader = ResponseReader::open(self.client, attempt);
         let reader = reader.instrument(self.span.clone()).await?;
         self.phase = Phase::Read(Box::new(reader));
@@ -100,6 +108,7 @@ impl<'a> Attempts<'a> {
         let model = &self.request.prompt.model;
         if let Some(feature) = self.downgrades.add_for_failure(&error.failure, &self.prompt) {
             let server = self.client.server_name(self.request.provider, self.request.profile);
+            self.body = None; // it has what was refused
             self.client.capabilities.record(&server, model, feature, self.request.now_ms);
             info!(%feature, "the model refused a feature; sending the request without it");
             self.phase = Phase::Send;

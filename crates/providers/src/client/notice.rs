@@ -41,6 +41,11 @@ pub enum ClientNotice {
         /// What was taken out, and why.
         dropped: Vec<DroppedReasoning>,
     },
+    /// The provider's own tool searches the web.
+    WebSearch {
+        /// What it searches for; empty if the provider does not say.
+        query: String,
+    },
     /// A part of the answer is of a type that Hardpan does not know, and is missing from it.
     SkippedPart {
         /// The provider's name of the type.
@@ -55,6 +60,7 @@ impl ClientNotice {
             ClientNotice::Retry { .. } | ClientNotice::Downgrade { .. } => true,
             ClientNotice::BrokenOff { .. }
             | ClientNotice::DroppedReasoning { .. }
+            | ClientNotice::WebSearch { .. }
             | ClientNotice::SkippedPart { .. } => false,
         }
     }
@@ -80,6 +86,10 @@ impl fmt::Display for ClientNotice {
                 };
                 write!(f, "The provider left out earlier reasoning ({}): {whose}.", places.join(", "))
             }
+            ClientNotice::WebSearch { query } if query.is_empty() => {
+                write!(f, "The provider searches the web.")
+            }
+            ClientNotice::WebSearch { query } => write!(f, "The provider searches the web: {query}"),
             ClientNotice::SkippedPart { part_type } => {
                 write!(f, "A part of the answer, of type `{part_type}`, is not shown.")
             }

@@ -28,7 +28,7 @@ impl Client {
         let ClientRequest { profile, previous_answer, .. } = *request;
         let downgrades = self.known_downgrades(request);
         let prompt = self.prompt_to_send(request);
-        let attempt = AttemptRequest { prompt: &prompt, profile, previous_answer, downgrades };
+        let attempt = AttemptRequest { prompt: &prompt, profile, previous_answer, downgrades, body: None };
         let mut http = self.build_request(&attempt)?;
         self.mask_secrets(&mut http);
         let fallback = match prompt {

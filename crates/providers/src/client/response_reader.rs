@@ -122,6 +122,10 @@ impl ResponseReader {
                 let dropped = dropped.clone();
                 self.pending.push(ClientEvent::Notice(ClientNotice::DroppedReasoning { dropped }));
             }
+            AnswerEvent::WebSearch { query } => {
+                let query = query.clone();
+                self.pending.push(ClientEvent::Notice(ClientNotice::WebSearch { query }));
+            }
             _ => {}
         }
         let event = match event {

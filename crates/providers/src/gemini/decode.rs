@@ -197,6 +197,10 @@ fn read_tool_config(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(),
         "retrievalConfig",
         "includeServerSideToolInvocations",
     ])?;
+    let flag = node.non_null("includeServerSideToolInvocations");
+    if let Some(flag) = flag.filter(|flag| flag.value == true) {
+        decoded.other.insert("includeServerSideToolInvocations".into(), Json::new(flag.value));
+    }
     let Some(config) = config else { return Ok(()) };
     config.record()?.non_null("mode").map(|mode| mode.one_of(&MODES)).transpose()?;
     config.non_null("allowedFunctionNames").map(|names| names.texts()).transpose()?;

@@ -6,7 +6,7 @@
 
 use hardpan_models::ProviderProfile;
 use hardpan_prompt::{
-    Block, Call, Content, Effort, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
+    Block, Call, Content, Effort, Image, Json, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
     Thinking, ToolBlock, ToolOutcome, ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -32,9 +32,9 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             effort,
             tools,
             system,
-            messages: _,             // as contents
-            system_id: _,            // Gemini knows no message ids
-            web_search: _,           // a plugin of other servers
+            messages: _,  // as contents
+            system_id: _, // Gemini knows no message ids
+            web_search,
             drop_stale_reasoning: _, // Anthropic's alone
             left_out: _,
         } = self.prompt;
@@ -42,8 +42,15 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         if !system.is_empty() {
             body.serialize_entry("systemInstruction", &SystemInstruction(system))?;
         }
-        if !tools.is_empty() {
-            body.serialize_entry("tools", &[Declarations(tools)])?;
+        let search = web_search.map(|_| ToolEntry::Search);
+        let entries: Vec<ToolEntry<'_>> =
+            (!tools.is_empty()).then_some(ToolEntry::Declarations(tools)).into_iter().chain(search).collect();
+        if !entries.is_empty() {
+            body.serialize_entry("tools", &entries)?;
+        }
+        if !tools.is_empty() && web_search.is_some() {
+            // The server refuses its own tools beside declared ones without it.
+            body.serialize_entry("toolConfig", &json!({"includeServerSideToolInvocations": true}))?;
         }
         body.serialize_entry("contents", &self.contents)?;
         let mut config = Map::new();
@@ -160,6 +167,8 @@ enum PartData<'a> {
     Thought(&'a str),
     Image(&'a Image),
     Call(&'a Call),
+    /// A part of the server's own search, as it came.
+    Provider(&'a Json),
     Result {
         result: &'a ToolResult,
         name: &'a str,
@@ -208,7 +217,7 @@ fn split_user_message<'a>(
             Content::Text(segments) => Some(PartData::Text(segments)),
             Content::Image(image, _) => Some(PartData::Image(image)),
             // The model's alone, and Anthropic's.
-            Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => None,
+            Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) | Content::Provider(_) => None,
         };
         places.push(PartPlace { content: rest_at, part: rest.len() });
         rest.extend(data.map(WirePart::new));
@@ -243,6 +252,7 @@ fn split_model_message<'a>(blocks: &'a [Block], profile: &ProviderProfile) -> Sp
                 }
                 PartData::Call(call)
             }
+            Content::Provider(block) => PartData::Provider(&block.json),
             Content::Result(_) | Content::ToolChange(_) => {
                 places.push(PartPlace { content: 0, part: parts.len() });
                 continue; // never the model's
@@ -282,8 +292,12 @@ impl<'a> WirePart<'a> {
 
 impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let PartData::Provider(json) = &self.data {
+            return json.serialize(serializer); // with its own signature
+        }
         let mut part = serializer.serialize_map(None)?;
         match &self.data {
+            PartData::Provider(_) => {}
             PartData::Text(segments) => part.serialize_entry("text", &JoinedSegments(segments))?,
             PartData::Empty => part.serialize_entry("text", "")?,
             PartData::Thought(text) => {
@@ -391,13 +405,23 @@ impl Serialize for SystemInstruction<'_> {
     }
 }
 
-/// All tools as one element of `tools`.
-struct Declarations<'a>(&'a [ToolBlock]);
+/// An element of `tools`.
+enum ToolEntry<'a> {
+    /// All declared tools.
+    Declarations(&'a [ToolBlock]),
+    /// The server's own search.
+    Search,
+}
 
-impl Serialize for Declarations<'_> {
+impl Serialize for ToolEntry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("functionDeclarations", &LazyList(|| self.0.iter().map(Declaration)))?;
+        match self {
+            ToolEntry::Declarations(tools) => {
+                map.serialize_entry("functionDeclarations", &LazyList(|| tools.iter().map(Declaration)))?;
+            }
+            ToolEntry::Search => map.serialize_entry("googleSearch", &json!({}))?,
+        }
         map.end()
     }
 }

@@ -1,11 +1,14 @@
 //! Decodes answers of Gemini's `generateContent`, streamed or whole. Each chunk of a stream is a
 //! whole `GenerateContentResponse`.
 
+mod web_search; // Searches: parts of the server's own search, and the pages that it found
+
 use hardpan_prompt::TokenUsage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use self::web_search::{Searches, ServerTool};
 use super::{failure, usage};
 use crate::stream::json::{self, Str, or_empty};
 use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
@@ -47,12 +50,14 @@ struct Candidate<'a> {
     content: Option<CandidateContent<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    grounding_metadata: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
 struct CandidateContent<'a> {
     #[serde(borrow)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,20 +75,21 @@ struct Part<'a> {
     file_data: Option<IgnoredAny>,
     executable_code: Option<IgnoredAny>,
     code_execution_result: Option<IgnoredAny>,
-    tool_call: Option<IgnoredAny>,
-    tool_response: Option<IgnoredAny>,
+    tool_call: Option<ServerTool>,
+    tool_response: Option<ServerTool>,
 }
 
 impl Part<'_> {
     /// The name of a kind of part that cannot be used.
     fn unknown_kind(&self) -> Option<&'static str> {
+        let is_other = |tool: &Option<ServerTool>| tool.as_ref().is_some_and(|tool| !tool.is_search());
         let kinds = [
             ("inlineData", self.inline_data.is_some()),
             ("fileData", self.file_data.is_some()),
             ("executableCode", self.executable_code.is_some()),
             ("codeExecutionResult", self.code_execution_result.is_some()),
-            ("toolCall", self.tool_call.is_some()),
-            ("toolResponse", self.tool_response.is_some()),
+            ("toolCall", is_other(&self.tool_call)),
+            ("toolResponse", is_other(&self.tool_response)),
         ];
         kinds.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
@@ -107,6 +113,7 @@ pub struct AnswerDecoder {
     calls: usize,
     /// Whether the model has said anything, be it a thought.
     has_content: bool,
+    searches: Searches,
     report: UsageFields,
     last_usage: Option<ReportedUsage>,
     stop: Option<StopReason>,
@@ -181,9 +188,14 @@ impl AnswerDecoder {
         if is_blocked {
             self.stop = Some(StopReason::Refusal);
         }
-        let Some(Candidate { index: _, content, finish_reason }) = candidate else { return Ok(()) };
+        let Some(Candidate { index: _, content, finish_reason, grounding_metadata }) = candidate else {
+            return Ok(());
+        };
         for part in content.and_then(|content| content.parts).into_iter().flatten() {
             self.apply_part(part, events)?;
+        }
+        if let Some(grounding) = grounding_metadata {
+            self.searches.apply_grounding(grounding, events);
         }
         match or_empty(&finish_reason) {
             "" => Ok(()),
@@ -197,8 +209,16 @@ impl AnswerDecoder {
         }
     }
 
-    fn apply_part(&mut self, part: Part<'_>, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
+    fn apply_part(&mut self, raw: &RawValue, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
+        let wrong = |error| StreamError::malformed(error, raw.get());
+        let part: Part<'_> = serde_json::from_str(raw.get()).map_err(wrong)?;
         let unknown = part.unknown_kind();
+        if unknown.is_none() && (part.tool_call.is_some() || part.tool_response.is_some()) {
+            self.has_content = true;
+            let whole = serde_json::from_str(raw.get()).map_err(wrong)?;
+            self.searches.apply_part(part.tool_call, part.tool_response, &whole, events);
+            return Ok(());
+        }
         let Part { text, thought, thought_signature, function_call, .. } = part;
         if let Some(part_type) = unknown {
             events.push(AnswerEvent::SkippedPart { part_type: part_type.to_owned() });

@@ -28,6 +28,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     };
     ReportedUsage {
         tokens,
+        searches: None,
         reports_cache: true, // a count of 0 is left out
         other: fields.fields_except(&[PROMPT, CACHED, TOOL_USE, CANDIDATES, THOUGHTS, TOTAL]),
     }

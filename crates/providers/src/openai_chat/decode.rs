@@ -296,7 +296,11 @@ fn tool_result(node: &Node<'_>) -> Result<Block, DecodeError> {
         Content::Text(segments) => Some(ResultPart::Text(segments)),
         Content::Image(image, _) => Some(ResultPart::Image(image)),
         // No part is one.
-        Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => None,
+        Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::Result(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => None,
     });
     let (parts, outcome) = (parts.collect(), ToolOutcome::Done);
     let result = ToolResult { call_id, parts, outcome, origin: origin(ItemKind::History) };

@@ -138,8 +138,8 @@ pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String
                 Content::Reasoning(_) => {
                     format!("messages[{rest}].{}", profile.reasoning_field.name().unwrap_or("content"))
                 }
-                // Anthropic's alone: no address is asked for.
-                Content::ToolChange(_) => form.address(rest, text),
+                // Other protocols' alone: no address is asked for.
+                Content::ToolChange(_) | Content::Provider(_) => form.address(rest, text),
                 Content::Text(_) | Content::Image(..) => {
                     text += 1;
                     form.address(rest, text - 1)
@@ -201,7 +201,11 @@ fn content_part(block: &Block) -> Option<ContentPart<'_>> {
     match &*block.content {
         Content::Text(segments) => Some(ContentPart::Text(segments, block.breakpoint)),
         Content::Image(image, _) => Some(ContentPart::Image(image, block.breakpoint)),
-        Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => None,
+        Content::Reasoning(_)
+        | Content::Call(_)
+        | Content::Result(_)
+        | Content::ToolChange(_)
+        | Content::Provider(_) => None,
     }
 }
 

@@ -50,6 +50,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     };
     ReportedUsage {
         tokens,
+        searches: None,
         reports_cache: fields.first_count(READ).is_some(),
         other: fields.fields_except(&[PROMPT, READ, MISS, WRITE, WRITE_1H, OUTPUT, REASONING, TOTAL]),
     }

@@ -5,8 +5,8 @@
 
 use hardpan_models::{MarkerFormat, ProviderProfile};
 use hardpan_prompt::{
-    Block, CacheLifetime, Call, Content, Effort, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role,
-    Segment, ToolBlock, ToolResult,
+    Block, CacheLifetime, Call, Content, Effort, Image, Json, Prompt, PromptMessage, Reasoning, ResultPart,
+    Role, Segment, ToolBlock, ToolResult,
 };
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
@@ -61,7 +61,7 @@ impl<I: Serialize> Serialize for Body<'_, I> {
             system: _, // as an item, like the messages
             system_id: _,
             messages: _,
-            web_search: _,           // a plugin of other servers
+            web_search,
             drop_stale_reasoning: _, // Anthropic's
             left_out: _,
         } = self.prompt;
@@ -76,8 +76,9 @@ impl<I: Serialize> Serialize for Body<'_, I> {
         if options != CacheOptions::default() {
             body.serialize_entry("prompt_cache_options", &options)?;
         }
-        if !tools.is_empty() {
-            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
+        if !tools.is_empty() || web_search.is_some() {
+            let search = web_search.map(|_| WireTool::Search);
+            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool::Declared).chain(search)))?;
             body.serialize_entry("parallel_tool_calls", &true)?;
         }
         body.serialize_entry("input", &self.input)?;
@@ -140,6 +141,8 @@ enum ItemKind<'a> {
     /// A change of the effort, from here on.
     Effort(Effort),
     Reasoning(&'a Reasoning),
+    /// A search of the server's own.
+    Provider(&'a Json),
     Call(&'a Call),
     Output(&'a ToolResult, Option<CacheLifetime>),
 }
@@ -171,6 +174,7 @@ pub fn items<'a>(message: &'a PromptMessage, profile: &ProviderProfile) -> Vec<I
             Content::Reasoning(reasoning) => ItemKind::Reasoning(reasoning),
             Content::Call(call) => ItemKind::Call(call),
             Content::Result(result) => ItemKind::Output(result, block.breakpoint),
+            Content::Provider(block) => ItemKind::Provider(&block.json),
             Content::ToolChange(_) => continue, // Anthropic's alone
         };
         items.push(Item { kind, markers });
@@ -189,7 +193,9 @@ pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String
             ItemKind::Message { parts, .. } => {
                 addresses.extend((0..parts.len()).map(|part| format!("input[{next}].content[{part}]")));
             }
-            ItemKind::Reasoning(_) | ItemKind::Call(_) => addresses.push(format!("input[{next}]")),
+            ItemKind::Reasoning(_) | ItemKind::Provider(_) | ItemKind::Call(_) => {
+                addresses.push(format!("input[{next}]"));
+            }
             ItemKind::Output(..) => addresses.push(format!("input[{next}].output")),
             ItemKind::Effort(_) => {}
         }
@@ -224,6 +230,14 @@ impl Serialize for Item<'_> {
                 item.serialize_entry("summary", &LazyList(summary))?;
                 if let Some(encrypted) = signature.as_ref().or(redacted.as_ref()) {
                     item.serialize_entry("encrypted_content", encrypted)?;
+                }
+            }
+            ItemKind::Provider(json) => {
+                // As all items, without its id: with one, the server wants the reasoning before it.
+                for (name, value) in json.value().as_object().into_iter().flatten() {
+                    if name != "id" {
+                        item.serialize_entry(name, value)?;
+                    }
                 }
             }
             ItemKind::Call(Call { id, name, arguments, origin: _ }) => {
@@ -271,7 +285,11 @@ impl<'a> WirePart<'a> {
                 PartContent::Text(if is_said { "output_text" } else { "input_text" }, segments)
             }
             Content::Image(image, _) => PartContent::Image(image),
-            Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => {
+            Content::Reasoning(_)
+            | Content::Call(_)
+            | Content::Result(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => {
                 return None;
             }
         };
@@ -313,13 +331,21 @@ impl Serialize for WirePart<'_> {
     }
 }
 
-struct WireTool<'a>(&'a ToolBlock);
+#[derive(Clone, Copy)]
+enum WireTool<'a> {
+    Declared(&'a ToolBlock),
+    /// The server's own search of the web.
+    Search,
+}
 
 impl Serialize for WireTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // This protocol has no breakpoints on tools; the layouts set none for it.
-        let ToolBlock { region: _, tool, breakpoint: _ } = self.0;
         let mut map = serializer.serialize_map(None)?;
+        let WireTool::Declared(ToolBlock { region: _, tool, breakpoint: _ }) = self else {
+            map.serialize_entry("type", "web_search")?;
+            return map.end();
+        };
         map.serialize_entry("type", "function")?;
         map.serialize_entry("name", &tool.name)?;
         map.serialize_entry("description", &tool.description)?;

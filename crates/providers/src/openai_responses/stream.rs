@@ -8,9 +8,12 @@ mod payload; // the JSON of events and items
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hardpan_prompt::{Json, ProviderBlock, ProviderBlockKind, WebSource};
 use serde_json::value::RawValue;
 
-use self::payload::{EventPayload, EventType, Item, ItemFields, ItemKind, Part, Response, skip_or_reject};
+use self::payload::{
+    Annotation, EventPayload, EventType, Item, ItemFields, ItemKind, Part, Response, skip_or_reject,
+};
 use super::{report, usage};
 use crate::limits::{MAX_PARTS, too_long};
 use crate::stream::json::{self, Str, or_empty};
@@ -213,7 +216,7 @@ impl AnswerDecoder {
                 events.push(AnswerEvent::CallStart { index: next, id, name });
                 self.last_text = None;
             }
-            ItemKind::FunctionCall | ItemKind::Message | ItemKind::Reasoning => {}
+            ItemKind::FunctionCall | ItemKind::Message | ItemKind::Reasoning | ItemKind::WebSearch(_) => {}
             ItemKind::Other(name) => {
                 state.is_skipped = true;
                 events.push(AnswerEvent::SkippedPart { part_type: name.clone() });
@@ -237,6 +240,10 @@ impl AnswerDecoder {
                     self.refused |= !refusal.is_empty();
                     self.emit_whole(&key, TextPart::Content(index), &text(part), events);
                     self.emit_whole(&key, TextPart::Content(index), refusal, events);
+                    let sources = sources(part);
+                    if !sources.is_empty() {
+                        events.push(AnswerEvent::Sources(sources));
+                    }
                 }
             }
             ItemKind::Reasoning => {
@@ -257,6 +264,17 @@ impl AnswerDecoder {
                 self.emit_whole(&key, TextPart::Arguments, or_empty(arguments), events);
                 let call = self.items.get(&key).and_then(|state| state.call);
                 events.extend(call.map(|index| AnswerEvent::CallEnd { index }));
+            }
+            ItemKind::WebSearch(search) => {
+                // Only searches are billed; pages of them that the model opens are not.
+                if search["action"]["type"] == "search" {
+                    let query = search["action"]["query"].as_str().unwrap_or_default().to_owned();
+                    events.push(AnswerEvent::WebSearch { query });
+                }
+                let id = or_empty(&item.id).into();
+                let (kind, json) = (ProviderBlockKind::Search, Json::new(search));
+                events.push(AnswerEvent::ProviderBlock(ProviderBlock { kind, id, json }));
+                self.last_text = None;
             }
             ItemKind::Other(_) => {}
         }
@@ -309,6 +327,15 @@ impl AnswerDecoder {
         events.push(if is_message(&part) { AnswerEvent::Text(text) } else { AnswerEvent::Reasoning(text) });
         self.last_text = Some(place);
     }
+}
+
+/// The pages that a text cites.
+fn sources(part: &Part<'_>) -> Vec<WebSource> {
+    let source = |annotation: &Annotation<'_>| {
+        let (title, url) = (or_empty(&annotation.title).to_owned(), or_empty(&annotation.url).to_owned());
+        (!url.is_empty()).then_some(WebSource { title, url })
+    };
+    part.annotations.iter().flatten().filter_map(source).collect()
 }
 
 fn item_key(id: &Option<Str<'_>>, index: u64) -> ItemKey {

@@ -26,6 +26,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     };
     ReportedUsage {
         tokens,
+        searches: None,
         reports_cache: fields.first_count(READ).is_some(),
         other: fields.fields_except(&[INPUT, READ, WRITE, OUTPUT, REASONING, TOTAL]),
     }

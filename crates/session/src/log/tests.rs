@@ -132,7 +132,8 @@ fn a_session_has_one_writer() {
     log.append(message_entry("a", None)).wait().unwrap();
     let error = SessionLog::open(&path).unwrap_err();
     assert!(matches!(error.cause, LogErrorCause::Busy), "{error}");
-    let words = "another process writes to this session; wait until it has ended, or fork the session";
+    let words =
+        "another process writes to this session; wait until it has ended, or go on in a copy with --fork";
     assert_eq!(error.to_string(), format!("{}: {words}", path.display()));
     assert_eq!(Session::open(&path).unwrap().entries.len(), 1, "others may read");
     drop(log);

@@ -91,6 +91,7 @@ fn a_session_is_filed_by_its_folder_and_time() {
 fn a_list_tells_what_a_person_looks_for() {
     let stored = TestStore::new();
     let model = Record::ModelChange { provider: "p".into(), model: "older".into() };
+    let branch = Record::Custom { custom_type: crate::GIT_BRANCH_RECORD.into(), data: "fix-build".into() };
     let path = stored.add(
         CWD,
         "s1",
@@ -101,6 +102,7 @@ fn a_list_tells_what_a_person_looks_for() {
             answer("a", "q", "A semicolon."),
             request("r", "a"),
             name("n", "r", "The build"),
+            Entry::new("b", Some("n"), None, branch),
         ],
     );
     let [summary] = stored.store.list(Some(Path::new(CWD))).try_into().unwrap();
@@ -110,6 +112,7 @@ fn a_list_tells_what_a_person_looks_for() {
         id: "s1".into(),
         name: Some("The build".into()),
         cwd: CWD.into(),
+        git_branch: Some("fix-build".into()),
         began: Some(time("2026-11-15T07:12:03Z")),
         last_activity: summary.last_activity,
         first_prompt: Some("Why does the build fail?".into()),

@@ -7,15 +7,28 @@ use super::message_id;
 use super::render::CompactionKind;
 use super::signature::Signer;
 use super::thinking::is_shown;
+use super::web_search;
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::engine::AcceptedRequest;
+use crate::found_page::{FoundPage, split_cited};
 use crate::wire::{AnswerHead, EventKind, StreamEvent, make_id, split_text};
 
 /// One content block of an answer, in the form that both encodings are made from.
 enum AnswerBlock<'a> {
-    Thinking { text: &'a str, signature: String },
+    Thinking {
+        text: &'a str,
+        signature: String,
+    },
     Text(&'a str),
-    Call { id: String, name: &'a str, arguments: &'a str },
+    /// A text with its citation.
+    Cited(&'a str, Value),
+    /// A search by the server's own tool, or what it found.
+    Server(Value),
+    Call {
+        id: String,
+        name: &'a str,
+        arguments: &'a str,
+    },
     Compaction(Value),
 }
 
@@ -29,20 +42,37 @@ struct AnswerContent<'a> {
     stop_details: Value,
     /// Whether the whole answer is a summary, which is billed in `iterations` only.
     is_summary: bool,
+    /// How often the server's own tool searched.
+    searches: u64,
 }
 
 impl<'a> AnswerContent<'a> {
     fn new(request: &'a AcceptedRequest, answer: &'a SimulatedAnswer, head: &'a AnswerHead) -> Self {
         let is_shown = is_shown(&request.decoded, &request.model);
+        let mut searches = 0;
         let mut signer = Signer::for_answer(&request.decoded.prompt, &request.model.id);
-        let parts = answer.parts.iter().enumerate().map(|(index, part)| match part {
+        let parts = answer.parts.iter().enumerate().flat_map(|(index, part)| match part {
             SimulatedPart::Reasoning(text) => {
                 let text = if is_shown { text.as_str() } else { "" };
-                AnswerBlock::Thinking { text, signature: signer.sign(is_shown.then_some(text)) }
+                vec![AnswerBlock::Thinking { text, signature: signer.sign(is_shown.then_some(text)) }]
             }
-            SimulatedPart::Text(text) => AnswerBlock::Text(text),
+            SimulatedPart::Search(query) => {
+                searches += 1;
+                web_search::blocks(query, &make_id("srvtoolu_", head.number, index))
+                    .map(AnswerBlock::Server)
+                    .into()
+            }
+            SimulatedPart::Text(text) => match FoundPage::before(&answer.parts[..index]) {
+                None => vec![AnswerBlock::Text(text)],
+                Some(page) => {
+                    let (own, cited) = split_cited(text);
+                    let own = (!own.is_empty()).then_some(AnswerBlock::Text(own));
+                    let cited = AnswerBlock::Cited(cited, web_search::citation(&page, cited));
+                    own.into_iter().chain([cited]).collect()
+                }
+            },
             SimulatedPart::Call { id, name, arguments } => {
-                AnswerBlock::Call { id: call_id(id.as_deref(), head, index), name, arguments }
+                vec![AnswerBlock::Call { id: call_id(id.as_deref(), head, index), name, arguments }]
             }
         });
         let kind = request.rendered.compaction;
@@ -66,6 +96,7 @@ impl<'a> AnswerContent<'a> {
             stop_sequence: if let FinishReason::Sequence(text) = &answer.stop { Some(text) } else { None },
             stop_details,
             is_summary,
+            searches,
         }
     }
 
@@ -124,6 +155,9 @@ impl<'a> AnswerContent<'a> {
             "service_tier": "standard",
             "inference_geo": "global",
         });
+        if is_complete && self.searches > 0 {
+            usage["server_tool_use"] = json!({"web_search_requests": self.searches});
+        }
         if is_complete {
             usage["output_tokens_details"] =
                 json!({"thinking_tokens": counts(tokens.reasoning.unwrap_or(0))});
@@ -158,6 +192,10 @@ pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &A
             json!({"type": "thinking", "thinking": text, "signature": signature})
         }
         AnswerBlock::Text(text) => json!({"type": "text", "text": text}),
+        AnswerBlock::Cited(text, citation) => {
+            json!({"type": "text", "text": text, "citations": [citation]})
+        }
+        AnswerBlock::Server(block) => block.clone(),
         AnswerBlock::Call { id, name, arguments } => {
             // Arguments that were cut are no object; the stop reason tells why there are none.
             let input = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
@@ -228,10 +266,24 @@ impl Events {
         self.push(EventKind::Delta, "content_block_delta", json!({"index": index, "delta": delta}));
     }
 
+    fn texts(&mut self, index: usize, text: &str) {
+        for piece in split_text(text) {
+            self.delta(index, &json!({"type": "text_delta", "text": piece}));
+        }
+    }
+
     fn block(&mut self, index: usize, block: &AnswerBlock<'_>) {
         let start = match block {
             AnswerBlock::Thinking { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
             AnswerBlock::Text(_) => json!({"type": "text", "text": ""}),
+            AnswerBlock::Cited(..) => json!({"type": "text", "text": "", "citations": []}),
+            AnswerBlock::Server(block) => {
+                let mut start = block.clone();
+                if let Some(input) = start.get_mut("input") {
+                    *input = json!({});
+                }
+                start
+            }
             AnswerBlock::Call { id, name, .. } => {
                 json!({"type": "tool_use", "id": id, "name": name, "input": {}})
             }
@@ -256,9 +308,15 @@ impl Events {
                 }
                 self.delta(index, &json!({"type": "signature_delta", "signature": signature}));
             }
-            AnswerBlock::Text(text) => {
-                for piece in split_text(text) {
-                    self.delta(index, &json!({"type": "text_delta", "text": piece}));
+            AnswerBlock::Text(text) => self.texts(index, text),
+            AnswerBlock::Cited(text, citation) => {
+                self.delta(index, &json!({"type": "citations_delta", "citation": citation}));
+                self.texts(index, text);
+            }
+            AnswerBlock::Server(block) => {
+                let input = block.get("input").map(Value::to_string).unwrap_or_default();
+                for piece in split_text(&input).into_iter().filter(|piece| !piece.is_empty()) {
+                    self.delta(index, &json!({"type": "input_json_delta", "partial_json": piece}));
                 }
             }
             AnswerBlock::Call { arguments, .. } => {

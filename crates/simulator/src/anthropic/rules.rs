@@ -8,6 +8,7 @@ use hardpan_prompt::{Effort, Role, Thinking};
 use hardpan_providers::decode::{ApiVersion, DecodedRequest, SpecialBlock, betas};
 
 use super::thinking::is_in_tool_round;
+use super::web_search::find_problem;
 use crate::error_reply::ErrorReply;
 use crate::tool_choice::ToolChoice;
 
@@ -96,6 +97,14 @@ const MAX_MESSAGES: usize = 100_000;
 
 /// All rules, in the order in which they are checked.
 pub const RULES: &[Rule] = &[
+    Rule {
+        find: |input| find_problem(input.decoded).map(|(path, words)| vec![path, words]),
+        ..Rule::new(
+            "web search",
+            "a search without its result, or a result or citation that is not as the server made it",
+            "{}: {}",
+        )
+    },
     Rule {
         find: |input| {
             let fields = &input.decoded.anthropic;

@@ -8,6 +8,9 @@ use super::source_kind::SourceKind;
 
 /// The most places in an answer.
 const MAX_PLACES: usize = 8;
+/// What a result without text is sent as.
+const NO_OUTPUT: &str = "(no output)";
+
 /// The most lines of an outline or a map.
 const MAX_OUTLINE: usize = 24;
 /// The most lines of an excerpt, from the definition on.
@@ -144,6 +147,9 @@ pub fn map(evidence: &Evidence) -> Option<String> {
         true => evidence.files.iter().map(|file| file.source.clone()).collect(),
         false => evidence.outline.clone(),
     };
+    if listed.iter().all(|line| line == NO_OUTPUT) && evidence.has_called("symbols") {
+        return Some("This folder has no files that could be listed.".to_owned());
+    }
     (!listed.is_empty()).then(|| format!("What this folder holds:{}", fenced(&limited(&listed))))
 }
 

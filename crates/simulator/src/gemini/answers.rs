@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::signatures::sign;
+use super::signatures::{search_name, sign};
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::engine::AcceptedRequest;
+use crate::found_page::FoundPage;
 use crate::server_codec::ServerCodec;
 use crate::wire::{AnswerHead, EventKind, StreamEvent, make_id, split_text};
 
@@ -18,6 +19,7 @@ pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &A
                 parts.push(json!({"text": text, "thought": true}));
             }
             SimulatedPart::Reasoning(_) => {}
+            SimulatedPart::Search(query) => parts.extend(signer.search_parts(query, index)),
             SimulatedPart::Text(text) => parts.push(signer.sign_text(json!({"text": text}))),
             SimulatedPart::Call { .. } => parts.extend(signer.call_part(part, index)),
         }
@@ -28,7 +30,8 @@ pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &A
         (None, _) => {}
     }
     let finish = Some(finish_reason(&answer.stop));
-    response(head, &parts, finish, &usage(request, head, head.tokens.output))
+    let body = response(head, &parts, finish, &usage(request, head, head.tokens.output));
+    with_grounding(body, answer)
 }
 
 pub fn answer_events(
@@ -47,6 +50,9 @@ pub fn answer_events(
                 chunks.extend(split_text(text).into_iter().map(thought));
             }
             SimulatedPart::Reasoning(_) => {}
+            SimulatedPart::Search(query) => {
+                chunks.extend(signer.search_parts(query, index).into_iter().map(|part| vec![part]));
+            }
             SimulatedPart::Text(text) => {
                 let pieces = split_text(text).into_iter();
                 chunks.extend(pieces.map(|piece| vec![signer.sign_text(json!({"text": piece}))]));
@@ -75,7 +81,8 @@ pub fn answer_events(
     }
     let finish = Some(finish_reason(&answer.stop));
     let usage = usage(request, head, head.tokens.output);
-    sent.push((EventKind::Frame, response(head, &[last], finish, &usage)));
+    let last = with_grounding(response(head, &[last], finish, &usage), answer);
+    sent.push((EventKind::Frame, last));
     encode_events(sent, request.decoded.json_array)
 }
 
@@ -106,6 +113,23 @@ fn response(head: &AnswerHead, parts: &[Value], finish: Option<&str>, usage: &Va
         "modelVersion": head.model,
         "responseId": make_id("", head.number, 0),
     })
+}
+
+/// The response with the pages that its searches found.
+fn with_grounding(mut response: Value, answer: &SimulatedAnswer) -> Value {
+    let queries = answer.parts.iter().filter_map(|part| match part {
+        SimulatedPart::Search(query) => Some(query.as_str()),
+        _ => None,
+    });
+    let queries: Vec<&str> = queries.collect();
+    if !queries.is_empty() {
+        let pages = queries.iter().map(|query| FoundPage::new(query));
+        let chunks: Vec<Value> =
+            pages.map(|page| json!({"web": {"uri": page.url, "title": page.title}})).collect();
+        response["candidates"][0]["groundingMetadata"] =
+            json!({"webSearchQueries": queries, "groundingChunks": chunks});
+    }
+    response
 }
 
 /// The usage after `output` tokens of the answer, thoughts first.
@@ -167,6 +191,25 @@ impl<'a> Signer<'a> {
 
     fn signature(&self, function: &str) -> Value {
         json!(sign(&self.head.model, function, self.head.number))
+    }
+
+    /// A search and its result, each signed.
+    fn search_parts(&self, query: &str, index: usize) -> [Value; 2] {
+        let id = make_id("", self.head.number, index + 1);
+        let signature = self.signature(&search_name(&id));
+        let shown = FoundPage::new(query).title;
+        [
+            json!({
+                "toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": id, "args": {"queries": [query]}},
+                "thoughtSignature": signature,
+            }),
+            json!({
+                "toolResponse": {
+                    "toolType": "GOOGLE_SEARCH_WEB", "id": id, "response": {"search_suggestions": shown},
+                },
+                "thoughtSignature": signature,
+            }),
+        ]
     }
 
     fn sign_text(&mut self, mut part: Value) -> Value {

@@ -1,7 +1,10 @@
 //! Thought signatures. A signature is bound to the model, and to the function that it came with.
 
+use std::collections::BTreeSet;
+
 use hardpan_prompt::{Content, Hash, Prompt, PromptMessage, Role};
 use hardpan_providers::SKIP_SIGNATURES;
+use serde_json::Value;
 
 use crate::error_reply::ErrorReply;
 
@@ -39,6 +42,7 @@ fn begins_turn(message: &PromptMessage) -> bool {
 
 fn check_step(prompt: &Prompt, index: usize, mut is_required: bool) -> Result<(), ErrorReply> {
     let mut signature = None;
+    let mut searches = BTreeSet::new();
     for block in &prompt.messages[index].blocks {
         match &*block.content {
             Content::Reasoning(reasoning) => signature = reasoning.signature.as_deref().or(signature),
@@ -60,9 +64,45 @@ fn check_step(prompt: &Prompt, index: usize, mut is_required: bool) -> Result<()
                 }
                 is_required = false; // only the first call of a step
             }
-            Content::Text(_) | Content::Image(..) | Content::Result(_) | Content::ToolChange(_) => {
+            Content::Text(segments) => {
+                let text: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+                check_search(&text, signature.take(), &prompt.model, &mut searches)?;
+            }
+            Content::Image(..) | Content::Result(_) | Content::ToolChange(_) | Content::Provider(_) => {
                 signature = None;
             }
+        }
+    }
+    Ok(())
+}
+
+/// The function that the signature of a search is bound to.
+pub fn search_name(id: &str) -> String {
+    format!("search {id}")
+}
+
+/// Checks a part of the server's own search, which is a text here: its signature, and that a result
+/// follows its search. Other texts pass.
+fn check_search(
+    text: &str,
+    signature: Option<&str>,
+    model: &str,
+    searches: &mut BTreeSet<String>,
+) -> Result<(), ErrorReply> {
+    let tool: Value = serde_json::from_str(text).unwrap_or_default();
+    let (Some("GOOGLE_SEARCH_WEB"), Some(id)) = (tool["toolType"].as_str(), tool["id"].as_str()) else {
+        return Ok(());
+    };
+    if !signature.is_some_and(|signature| is_valid(signature, model, &search_name(id))) {
+        return Err(ErrorReply::invalid("Corrupted thought signature."));
+    }
+    let is_call = tool.get("args").is_some();
+    match searches.remove(id) {
+        false if is_call => drop(searches.insert(id.to_owned())),
+        true if !is_call => {}
+        _ => {
+            let words = "Please ensure that the number of tool response parts is equal to the number of tool call parts of the tool call turn.";
+            return Err(ErrorReply::invalid(words));
         }
     }
     Ok(())

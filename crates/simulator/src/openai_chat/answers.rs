@@ -46,6 +46,7 @@ pub fn answer_events(
                     .into_iter()
                     .for_each(|piece| events.delta(EventKind::Delta, &json!({field: piece})));
             }
+            SimulatedPart::Search(_) => {}
             SimulatedPart::Text(text) => {
                 split_text(text)
                     .into_iter()

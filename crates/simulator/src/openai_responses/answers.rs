@@ -108,6 +108,7 @@ impl Events {
             ("summary", json!([])),
             ("arguments", json!("")),
             ("input", json!("")),
+            ("action", json!({"type": "search"})),
         ];
         for (name, value) in empty {
             if shell.get(name).is_some() {
@@ -131,6 +132,11 @@ impl Events {
                 self.text("response.custom_tool_call_input", &place, "input", text, &json!({}));
             }
             "compaction" => self.frame("response.compaction.compacting", place),
+            "web_search_call" => {
+                for step in ["in_progress", "searching", "completed"] {
+                    self.frame(&format!("response.web_search_call.{step}"), place.clone());
+                }
+            }
             _ => {}
         }
         self.frame("response.output_item.done", json!({"output_index": index, "item": item}));
@@ -162,6 +168,10 @@ impl Events {
             self.frame("response.content_part.added", with(&place, &[("part", shell)], &json!({})));
             let text = part[field].as_str().unwrap_or_default();
             self.text(name, &place, field, text, &more);
+            for (number, annotation) in part["annotations"].as_array().into_iter().flatten().enumerate() {
+                let fields = [("annotation_index", json!(number)), ("annotation", annotation.clone())];
+                self.frame("response.output_text.annotation.added", with(&place, &fields, &json!({})));
+            }
             self.frame("response.content_part.done", with(&place, &[("part", part.clone())], &json!({})));
         }
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::seal::seal;
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::engine::AcceptedRequest;
+use crate::found_page::{FoundPage, split_cited};
 use crate::wire::{AnswerHead, make_id};
 
 /// How a declared tool is called.
@@ -39,10 +40,19 @@ pub fn output_items(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &
                 let id = make_id("rs_", head.number, index);
                 json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": seal(text)})
             }
+            SimulatedPart::Search(query) => {
+                let id = make_id("ws_", head.number, index);
+                let action = json!({"type": "search", "query": query, "queries": [query]});
+                json!({"id": id, "type": "web_search_call", "status": status, "action": action})
+            }
             SimulatedPart::Text(text) => {
                 let part = match answer.stop {
                     FinishReason::Refusal => json!({"type": "refusal", "refusal": text}),
-                    _ => json!({"type": "output_text", "annotations": [], "logprobs": [], "text": text}),
+                    _ => {
+                        let page = FoundPage::before(&answer.parts[..index]);
+                        let annotations: Vec<Value> = page.iter().map(|page| citation(page, text)).collect();
+                        json!({"type": "output_text", "annotations": annotations, "logprobs": [], "text": text})
+                    }
                 };
                 let id = make_id("msg_", head.number, index);
                 let mut item = json!({
@@ -71,6 +81,16 @@ pub fn output_items(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &
         }
     };
     answer.parts.iter().enumerate().map(item).collect()
+}
+
+/// The citation of a page: the text but for its first word.
+fn citation(page: &FoundPage, text: &str) -> Value {
+    let (own, cited) = split_cited(text);
+    let (start, length) = (own.chars().count(), cited.chars().count());
+    json!({
+        "type": "url_citation", "start_index": start, "end_index": start + length,
+        "url": page.url, "title": page.title,
+    })
 }
 
 /// Whether an answer ends at a limit.

@@ -45,19 +45,17 @@ fn sections_read(server: &Anthropic, first: Value, second: Value) -> u64 {
 
 #[test]
 fn results_of_server_tools_are_written_for_five_minutes_once_a_request_has_a_marker() {
-    let server = Anthropic::new(scripted("default: {text: Yes.}"));
     let page = "A page that the server found on the web by itself. ".repeat(200);
-    let found = json!([
-        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
-        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
-            {"type": "web_search_result", "url": "https://example.com", "title": page, "encrypted_content": "e"},
-        ]},
-        {"type": "text", "text": "It is there."},
-    ]);
+    let script = format!("turns: [{{web_search: {page}, text: There.}}]\ndefault: {{text: Yes.}}");
+    let server = Anthropic::new(scripted(&script));
+    let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    let first = server.answer(&request("claude-opus-5", json!({"tools": tools})));
+    let blocks = first["content"].as_array().unwrap().iter();
+    let found: Vec<&Value> = blocks.filter(|block| block["type"] != "thinking").collect();
+    let found = json!(found);
     let hour = json!({"type": "ephemeral", "ttl": "1h"});
     let written = |first: &Value, model: &str| {
         let messages = json!([{"role": "user", "content": [first]}, assistant(&found), user("And?")]);
-        let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
         let answer = server.answer(&request(model, json!({"messages": messages, "tools": tools})));
         let written = &answer["usage"]["cache_creation"];
         ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"].map(|name| written[name].as_u64().unwrap())

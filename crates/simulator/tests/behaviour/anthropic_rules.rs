@@ -43,6 +43,13 @@ fn cases() -> Vec<Case> {
     let off =
         |kind: &str, effort: &str| json!({"thinking": {"type": kind}, "output_config": {"effort": effort}});
     let messages = |messages: Value| json!({"messages": messages});
+    let text = json!({"type": "text", "text": "It is there."});
+    let search =
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}});
+    let failed = json!({
+        "type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
+        "content": {"type": "web_search_tool_result_error", "error_code": "unavailable"},
+    });
     let forced = |more: Value| {
         let mut fields = json!({"tool_choice": {"type": "any"}});
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -292,6 +299,13 @@ fn cases() -> Vec<Case> {
                 compaction(json!({})),
             )
         },
+        case(
+            "web search",
+            "claude-opus-5",
+            messages(json!([user("a"), assistant(&json!([search, text])), user("b")])),
+            "messages.1: `web_search` tool use with id `srvtoolu_1` was found without a corresponding `web_search_tool_result` block",
+            messages(json!([user("a"), assistant(&json!([search, failed, text])), user("b")])),
+        ),
         Case {
             betas: "message-threads-2026-08-12,context-management-2025-06-27",
             ..case(

@@ -20,3 +20,4 @@ mod responses; // what only the Responses API has
 mod strictness; // what the servers refuse, and in which form
 mod thinking; // who thinks, what is shown, and what it is bound to
 mod threads; // conversations that the server keeps
+mod web_search; // the servers' own search

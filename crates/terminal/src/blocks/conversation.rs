@@ -63,6 +63,9 @@ impl Parts<'_> {
     }
 }
 
+/// Columns that a reason keeps on the narrowest screen.
+const SHORTEST_REASON: usize = 6;
+
 /// A request that is sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
@@ -79,14 +82,22 @@ pub struct Retry {
 impl Retry {
     /// The retry in a line: `529 overloaded · again in 3 s · 2 of 10 · r now`.
     pub fn line(&self, columns: usize, theme: &Theme) -> Line<'static> {
-        let mut parts = Parts::new(theme);
-        parts.push(escape(&self.reason).into_owned(), Role::Care);
-        parts.push(format!("again in {}", super::format::age(self.wait)), Role::Text);
-        parts.push(format!("{} of {}", self.attempt.0, self.attempt.1), Role::Text);
-        if let Some(key) = &self.now {
-            parts.push(format!("{} now", escape(key)), Role::Accent);
-        }
-        truncate_line(parts.line(""), columns, theme.glyphs.ellipsis)
+        let with_reason = |reason: &str| {
+            let mut parts = Parts::new(theme);
+            parts.push(reason.to_owned(), Role::Care);
+            parts.push(format!("again in {}", super::format::age(self.wait)), Role::Text);
+            parts.push(format!("{} of {}", self.attempt.0, self.attempt.1), Role::Text);
+            if let Some(key) = &self.now {
+                parts.push(format!("{} now", escape(key)), Role::Accent);
+            }
+            parts.line("")
+        };
+        // When it is sent again, and how at once, matters more than the end of the reason.
+        let reason = escape(&self.reason);
+        let excess = line_width(&with_reason(&reason)).saturating_sub(columns);
+        let room = width(&reason).saturating_sub(excess).max(SHORTEST_REASON);
+        let line = with_reason(&truncate(&reason, room, theme.glyphs.ellipsis));
+        truncate_line(line, columns, theme.glyphs.ellipsis)
     }
 }
 

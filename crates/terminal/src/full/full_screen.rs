@@ -184,6 +184,21 @@ impl FullScreen {
         self.go_to(transcript, FullScreen::first_row(transcript, cursor.block));
     }
 
+    /// Goes to what was clicked, and folds or unfolds it; below the conversation is the line.
+    fn click(&mut self, row: usize, column: usize, model: &Model) {
+        let transcript = &model.transcript;
+        if row >= self.region {
+            return self.go_to_line();
+        }
+        let top = self.top_place(transcript);
+        let place = top.and_then(|top| self.rows.down(transcript, top, row));
+        if let Some(place) = place.filter(|_| column < self.text_columns(model)) {
+            self.top = top;
+            self.cursor = Some(place);
+            self.toggle_fold(transcript);
+        }
+    }
+
     /// Goes to the next place of the searched text, or the one before; round at the ends.
     fn find(&mut self, transcript: &Transcript, is_down: bool) {
         let needle = Needle::new(&self.search.text);
@@ -288,6 +303,9 @@ impl View for FullScreen {
         self.update(model);
         match input {
             InputEvent::Wheel(rows) => self.scroll(&model.transcript, isize::from(*rows)),
+            InputEvent::Click { row, column } => {
+                self.click(usize::from(*row), usize::from(*column), model);
+            }
             InputEvent::Key(key) if self.search.is_typed => self.type_search(*key, model),
             InputEvent::Key(key) => return self.press(*key, model),
             InputEvent::Paste(_) => {

@@ -390,3 +390,39 @@ proptest! {
         prop_assert_eq!(&marks(&all), &expected);
     }
 }
+
+#[test]
+fn a_click_unfolds_what_it_hits_and_one_below_the_conversation_goes_back_to_the_line() {
+    let mut test = FullFace::new(80, 20);
+    let record = |number: usize| {
+        AgentUpdate::ToolEnded(ToolEnd {
+            id: number.to_string().into(),
+            output: format!("out {number}\nmore of {number}"),
+            ..ToolEnd::default()
+        })
+    };
+    for number in 0..3 {
+        let subject = Subject::Text(format!("command {number}"));
+        test.face.agent(AgentUpdate::ToolStarted {
+            id: number.to_string().into(),
+            name: "bash".into(),
+            subject,
+        });
+        test.face.agent(record(number));
+    }
+    test.open(FullScreen::new(None));
+    let shown =
+        |test: &mut FullFace| test.draw().unwrap().rows.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let before = shown(&mut test);
+    let row = before.iter().position(|row| row.contains("command 1")).unwrap();
+    let click = |row: usize| InputEvent::Click { row: row.try_into().unwrap(), column: 4 };
+    test.input(click(row));
+    let after = shown(&mut test);
+    assert!(after.iter().any(|row| row.contains("more of 1")), "{after:?}");
+    assert!(!after.iter().any(|row| row.contains("more of 0")), "{after:?}");
+    assert!(test.full.as_ref().unwrap().cursor.is_some());
+    test.input(click(row));
+    assert_eq!(shown(&mut test).iter().filter(|row| row.contains("more of")).count(), 0);
+    test.input(click(19));
+    assert!(test.full.as_ref().unwrap().cursor.is_none());
+}

@@ -4,7 +4,7 @@
 //! Our own, because crossterm's reader waits for an edge: of 10,000 characters that arrive at once it
 //! sees the first thousand until another key is pressed.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 const ESCAPE: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
@@ -159,6 +159,15 @@ fn decode_csi(rest: &[u8]) -> Decoded {
         return Decoded::Event(None, at + 2);
     }
     let parameters = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+    match (parameters.strip_prefix('<'), rest[end]) {
+        (Some(parameters), b'M') => return Decoded::Event(mouse(parameters), end + 3),
+        // A button that is let go.
+        (Some(_), _) => return Decoded::Event(None, end + 3),
+        // The mouse of terminals that know the older form alone: three bytes follow.
+        (None, b'M') if end == 0 && rest.len() < 4 => return Decoded::Partial,
+        (None, b'M') if end == 0 => return Decoded::Event(None, 6),
+        _ => {}
+    }
     // Further values of a parameter stand behind a colon: other layouts, and the kind of event.
     let mut numbers = parameters.split(';').map(|field| field.split(':').next().unwrap_or_default());
     let number = numbers.next().and_then(|number| number.parse::<u32>().ok());
@@ -175,6 +184,23 @@ fn decode_csi(rest: &[u8]) -> Decoded {
         letter => arrow(letter).map(|code| key(code, modifiers)),
     };
     Decoded::Event(event, end + 3)
+}
+
+/// A button or the wheel: `button ; column ; row`, counted from 1.
+fn mouse(parameters: &str) -> Option<TerminalEvent> {
+    /// Shift, Alt and Ctrl, which change nothing here.
+    const MODIFIERS: u16 = 4 | 8 | 16;
+    let mut numbers = parameters.split(';').map(|number| number.parse::<u16>().ok());
+    let (button, column, row) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let kind = match button & !MODIFIERS {
+        0 => MouseEventKind::Down(MouseButton::Left),
+        64 => MouseEventKind::ScrollUp,
+        65 => MouseEventKind::ScrollDown,
+        _ => return None,
+    };
+    let (column, row) = (column.saturating_sub(1), row.saturating_sub(1));
+    let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
+    Some(TerminalEvent::Input(Event::Mouse(event)))
 }
 
 fn modifiers(parameter: u32) -> KeyModifiers {
@@ -326,6 +352,16 @@ mod tests {
         assert_eq!(decoded(&[b"\x1b"]), ["Esc"]);
         assert_eq!(decoded(&[b"\x1b\x1b"]), ["Esc", "Esc"]);
         assert_eq!(decoded(&[b"\x1b]0;title\x07\x1bP1$r\x1b\\x"]), ["x"]);
+    }
+
+    #[test]
+    fn the_mouse_clicks_and_scrolls_and_its_other_reports_mean_nothing() {
+        let bytes =
+            b"\x1b[<0;5;3M\x1b[<0;5;3m\x1b[<64;1;1M\x1b[<69;1;1M\x1b[<35;9;9M\x1b[<2;1;1M\x1b[M !!a\x1b[<;;M";
+        let expected = ["[Click { row: 2, column: 4 }]", "[Wheel(-3)]", "[Wheel(3)]", "a"];
+        assert_eq!(decoded(&[bytes]), expected);
+        let one_by_one: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(decoded(&one_by_one), expected);
     }
 
     #[test]

@@ -180,7 +180,7 @@ actions! {
         Newline "newline" ["alt-enter", "shift-enter", "ctrl-j"] (Write "newline") "begins another line; so does Enter after a backslash";
         Queue "queue" ["tab"] (Run "at the end") "turns to a question that waits; else, during a run, sends the line when the run has ended";
         Stop "stop" ["esc"] (Run "stop") "stops the run; while nothing runs, twice: clears the line, or opens the tree if it is empty";
-        Interrupt "interrupt" ["ctrl-c"] (Leave "stops, clears, then leaves") "stops the run and keeps the draft; else clears the line; else, twice within 2 s, leaves";
+        Interrupt "interrupt" ["ctrl-c"] (Leave "stops, clears, leaves") "stops the run and keeps the draft; else clears the line; else, twice within 2 s, leaves";
         DeleteOrLeave "delete-or-leave" ["ctrl-d"] (Leave "on an empty line") "deletes the next character; on an empty line, leaves";
         NextMode "mode" ["shift-tab"] (Run "ask · edits · plan") "changes the mode: ask, edits, plan";
         Up "up" ["up", "ctrl-p"] "moves up in the text, then to earlier prompts; on an empty line, takes back the last queued message";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hardpan_prompt::Image;
 use ratatui::text::Line;
 
 use crate::blocks::{Delivery, FileDiff, RunSummary, Subject};
@@ -98,8 +99,12 @@ pub enum AgentUpdate {
         /// What it says.
         text: String,
     },
-    /// What a command said.
+    /// What a program of the person printed.
     Output(String),
+    /// What a command of the conversation replied: sentences, lists and tables.
+    Reply(String),
+    /// The person or a tool gave the model an image.
+    Image(Image),
     /// Lines to be printed as they are.
     Lines(Vec<Line<'static>>),
     /// The run is over.
@@ -137,6 +142,9 @@ pub struct ToolEnd {
     pub is_error: bool,
     /// What is printed below it: a diff. A failed call's last lines come from its output.
     pub details: Vec<Line<'static>>,
+    /// Whether it changed a file: the details show the diff, or the question before it has shown it, and
+    /// the output only repeats it.
+    pub has_diff: bool,
     /// Its output. The page prints the last lines of a failed call's alone.
     pub output: String,
 }
@@ -205,7 +213,7 @@ pub enum ApprovalAnswer {
 }
 
 /// Something that is asked in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuestionPrompt {
     /// The face's number of the question.
     pub id: u64,
@@ -213,6 +221,8 @@ pub struct QuestionPrompt {
     pub text: String,
     /// Choices, if there are any; a free line is always possible.
     pub choices: Vec<String>,
+    /// What the answer begins with.
+    pub prefill: String,
     /// What is typed is neither shown nor printed.
     pub is_secret: bool,
 }

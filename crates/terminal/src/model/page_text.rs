@@ -3,6 +3,7 @@
 use ratatui::text::Line;
 
 use crate::blocks::MarkdownRenderer;
+use crate::screen::{PictureProtocol, PrintedPicture};
 use crate::theme::Theme;
 use crate::transcript::{BlockSource, Transcript};
 
@@ -25,6 +26,10 @@ pub enum BlockKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageText {
     lines: Vec<Line<'static>>,
+    /// Pictures between those lines.
+    pictures: Vec<PrintedPicture>,
+    /// How the terminal is told to draw pictures; none if it draws none.
+    pub protocol: Option<PictureProtocol>,
     last: Option<BlockKind>,
     ends_blank: bool,
     /// The first block of the transcript that is not here yet.
@@ -54,6 +59,11 @@ impl PageText {
                 self.take_answer(transcript, answer);
             } else {
                 self.push(block.kind, block.source.lines(columns, theme));
+                if let (BlockSource::Image(image), Some(protocol)) = (&block.source, self.protocol) {
+                    let after = self.lines.len();
+                    let bytes = protocol.bytes(image, columns);
+                    self.pictures.extend(bytes.map(|bytes| PrintedPicture { after, bytes }));
+                }
             }
         }
         if transcript.is_ended() {
@@ -115,6 +125,11 @@ impl PageText {
         &self.lines
     }
 
+    /// The pictures between the lines that wait.
+    pub fn pictures(&self) -> &[PrintedPicture] {
+        &self.pictures
+    }
+
     /// What the last block was, printed or not.
     pub fn last_kind(&self) -> Option<BlockKind> {
         self.last
@@ -128,5 +143,6 @@ impl PageText {
     /// Forgets the lines: they are on the page.
     pub fn mark_printed(&mut self) {
         self.lines.clear();
+        self.pictures.clear();
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::ToolEnd;
+use crate::blocks::Subject;
+use crate::model::{AgentUpdate, ApprovalAnswer, CallKind, RuleOffer, ToolEnd};
 
 /// A face, a clock, and everything that was printed.
 struct Plain {
@@ -78,7 +79,7 @@ fn a_conversation_in_lines() {
         facts: vec!["exit 1".into()],
         is_error: true,
         output: "not ok 3\n".into(),
-        details: Vec::new(),
+        ..ToolEnd::default()
     }));
     plain.agent(AgentUpdate::Queue(Vec::new()));
     plain.agent(AgentUpdate::Delivered { text: "also the docs".into() });
@@ -178,5 +179,28 @@ fn nothing_that_others_wrote_begins_a_line() {
     assert!(!printed.contains('\u{1b}') && !printed.contains('\r'), "{printed:?}");
     for line in printed.lines().skip(2) {
         assert!(!line.starts_with("asks:"), "{printed}");
+    }
+}
+
+#[test]
+fn the_diff_of_a_change_is_said_once() {
+    for (details, expected) in [
+        // It was asked about, and printed then.
+        (vec![], "tool: edit a.txt: done, +1 −1, 0:00\n"),
+        (vec![Line::from("    1 + two")], "tool: edit a.txt: done, +1 −1, 0:00\n      1 + two\n"),
+    ] {
+        let mut plain = Plain::new();
+        let subject = Subject::Path("a.txt".into());
+        plain.agent(AgentUpdate::ToolStarted { id: "1".into(), name: "edit".into(), subject });
+        plain.taken();
+        plain.agent(AgentUpdate::ToolEnded(ToolEnd {
+            id: "1".into(),
+            facts: vec!["+1 −1".into()],
+            output: "Edited a.txt in 1 place:\n\n-one\n+two".into(),
+            has_diff: true,
+            details,
+            ..ToolEnd::default()
+        }));
+        assert_eq!(plain.taken(), expected);
     }
 }

@@ -16,6 +16,9 @@ pub(super) const MODES_OFF: &str = "\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?2
 /// The alternate screen, in which the wheel becomes arrow keys.
 const ENTER_ALTERNATE: &str = "\x1b[?1049h\x1b[?1007h";
 pub(super) const LEAVE_ALTERNATE: &str = "\x1b[?1007l\x1b[?1049l";
+/// Reports of buttons and of the wheel, with numbers in decimal.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+pub(super) const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 const PUSH_TITLE: &str = "\x1b[22;0t";
 pub(super) const POP_TITLE: &str = "\x1b[23;0t";
 
@@ -57,6 +60,8 @@ impl RawMode for SystemRawMode {
 pub struct GuardOptions {
     /// From `PageScreen::rows_above_cursor`: a restoration erases the live area.
     pub rows_above_cursor: Option<Arc<AtomicU16>>,
+    /// The mouse is ours in the alternate screen, never on the page.
+    pub takes_mouse: bool,
 }
 
 /// Holds the terminal: raw mode, paste, focus, keyboard flags, title, alternate screen.
@@ -76,6 +81,7 @@ impl TerminalGuard {
             is_alternate: false,
             has_title: false,
             rows_above_cursor: options.rows_above_cursor,
+            takes_mouse: options.takes_mouse,
         };
         let guard = TerminalGuard(RestoreHandle(Arc::new(Mutex::new(state))));
         guard.resume()?;
@@ -111,18 +117,24 @@ impl TerminalGuard {
 
     /// Switches to the alternate screen, for a view. Erase the live area before.
     pub fn enter_alternate(&self) -> Result<(), GuardError> {
-        if std::mem::replace(&mut self.0.lock().is_alternate, true) {
+        let mut state = self.0.lock();
+        if std::mem::replace(&mut state.is_alternate, true) {
             return Ok(());
         }
-        self.write(ENTER_ALTERNATE)
+        let mouse = if state.takes_mouse { MOUSE_ON } else { "" };
+        drop(state);
+        self.write(&format!("{ENTER_ALTERNATE}{mouse}"))
     }
 
     /// Switches back to the page.
     pub fn leave_alternate(&self) -> Result<(), GuardError> {
-        if !std::mem::replace(&mut self.0.lock().is_alternate, false) {
+        let mut state = self.0.lock();
+        if !std::mem::replace(&mut state.is_alternate, false) {
             return Ok(());
         }
-        self.write(LEAVE_ALTERNATE)
+        let mouse = if state.takes_mouse { MOUSE_OFF } else { "" };
+        drop(state);
+        self.write(&format!("{mouse}{LEAVE_ALTERNATE}"))
     }
 
     /// Sets the window's title; what it was before comes back with the restoration.

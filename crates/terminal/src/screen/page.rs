@@ -3,6 +3,15 @@
 //!
 //! Nothing here asks the terminal where its cursor is, and nothing moves it to an absolute row. The
 //! page knows how many rows its cursor is below the first live row, goes up by that, and writes.
+//!
+//! A terminal that wraps its lines again may do so long before it reports the new size, and frames are
+//! drawn in between. The way up must never be too long then, or it erases what was printed. It is not,
+//! as long as no two live rows are ever one line to the terminal:
+//! - Live rows are drawn with autowrap off, and end with CR LF.
+//! - What is written where a wrapped row of an older frame may go on begins with an erased row: that
+//!   makes the terminal forget that its row goes on in the next.
+//! - Rows below the cursor, and the rows that the cursor moves down to, are only written together with
+//!   all rows from the cursor's on.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,11 +22,11 @@ use std::time::Duration;
 use ratatui::text::Line;
 
 use super::encode::EncodedRow;
+use super::picture::PrintedPicture;
 use crate::text::isolate_rtl;
 
 /// A frame that was drawn less than this before a change of size was reported may have been drawn after
-/// the change: tmux rewraps at once, and reports up to a quarter of a second later, or more if the
-/// machine is busy. Its rows were cut then, and not wrapped.
+/// the change. Its rows were cut then, and not wrapped.
 const SETTLED: Duration = Duration::from_secs(1);
 
 const BEGIN_FRAME: &str = "\x1b[?2026h";
@@ -39,8 +48,12 @@ pub struct ScreenSize {
 /// Whether a terminal wraps its old lines again when its width changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrap {
-    /// It does: tmux, kitty, VTE, iTerm2, Windows Terminal and most others.
-    Yes,
+    /// It does, and the size that it reports is the one it has: kitty, VTE, iTerm2, Windows Terminal and
+    /// most others.
+    Reported,
+    /// It does, but what stands between tells us later: tmux by a quarter of a second or more, SSH by
+    /// the way there. It may have another width by then.
+    ReportedLate,
     /// It cuts or extends its rows: xterm, the Linux console, screen.
     No,
 }
@@ -49,11 +62,14 @@ impl Rewrap {
     /// What the terminal does, as far as its environment variables tell.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         let term = variable("TERM").unwrap_or_default();
-        let is_screen = term.starts_with("screen") && variable("TMUX").is_none();
-        if is_screen || term == "linux" || variable("XTERM_VERSION").is_some() {
+        let is_set = |name| variable(name).is_some();
+        let is_screen = term.starts_with("screen") && !is_set("TMUX");
+        if is_screen || term == "linux" || is_set("XTERM_VERSION") {
             Rewrap::No
+        } else if ["TMUX", "ZELLIJ", "SSH_CONNECTION"].into_iter().any(is_set) {
+            Rewrap::ReportedLate
         } else {
-            Rewrap::Yes
+            Rewrap::Reported
         }
     }
 }
@@ -72,6 +88,8 @@ pub struct CursorPlace {
 pub struct Frame {
     /// Finished lines. They are printed above the live area, and the terminal wraps them.
     pub print: Vec<Line<'static>>,
+    /// Pictures between those lines, in their order.
+    pub pictures: Vec<PrintedPicture>,
     /// The rows of the live area, cut at the right edge.
     pub live: Vec<Line<'static>>,
     /// Where the cursor stands in the live area.
@@ -143,13 +161,13 @@ impl<W: Write> PageScreen<W> {
         };
         let is_same_size = self.size == Some(size);
         if frame.print.is_empty() && is_same_size && !self.drawn.is_empty() {
-            let rewritten = self.rewrite_changed(&live, cursor, columns);
+            let rewritten = self.rewrite_changed(&live, cursor);
             self.remember(live, cursor, size, now);
             return self.write(&rewritten);
         }
         let mut out = self.go_to_top(size, now);
         out.push_str(ERASE_BELOW);
-        push_printed(&mut out, &frame.print, columns);
+        push_printed(&mut out, &frame.print, &frame.pictures, columns);
         push_live(&mut out, &live, cursor);
         self.remember(live, cursor, size, now);
         self.write(&out)
@@ -163,7 +181,7 @@ impl<W: Write> PageScreen<W> {
     /// Prints lines where the cursor is, at the start of a line, without a live area.
     pub fn print(&mut self, lines: &[Line<'static>], size: ScreenSize) -> io::Result<()> {
         let mut out = String::new();
-        push_printed(&mut out, lines, usize::from(size.columns));
+        push_printed(&mut out, lines, &[], usize::from(size.columns));
         self.out.write_all(out.as_bytes())?;
         self.out.flush()
     }
@@ -196,46 +214,60 @@ impl<W: Write> PageScreen<W> {
     fn go_to_top(&self, size: ScreenSize, now: Duration) -> String {
         let columns = usize::from(size.columns).max(1);
         let was_resized = self.size.is_some_and(|before| before.columns != size.columns);
+        let mut out = String::new();
+        if !was_resized || self.rewrap == Rewrap::No {
+            push_up(&mut out, self.cursor.row);
+            out.push('\r');
+            return out;
+        }
+        let above = self.drawn.iter().take(self.cursor.row).map(|row| row.rows_at(columns)).sum::<usize>();
+        let wrapped = above + self.cursor.column / columns;
         let reported = self.resized_at.unwrap_or(now);
         let is_settled = reported.saturating_sub(self.drawn_at) >= SETTLED;
-        let rows = if was_resized && self.rewrap == Rewrap::Yes && is_settled {
-            let above =
-                self.drawn.iter().take(self.cursor.row).map(|row| row.rows_at(columns)).sum::<usize>();
-            above + self.cursor.column / columns
+        if self.rewrap == Rewrap::Reported && is_settled {
+            push_up(&mut out, wrapped);
+            out.push('\r');
         } else {
-            self.cursor.row
-        };
-        let mut out = String::new();
-        push_up(&mut out, rows);
-        out.push('\r');
+            // There are at least as many rows as were drawn. Those that came of wrapping stay: a row too
+            // many is better than an erased line. They get a line end, so that what follows is no part
+            // of them.
+            push_up(&mut out, self.cursor.row);
+            out.push('\r');
+            if wrapped > self.cursor.row {
+                out.push_str(ERASE_BELOW);
+                out.push_str("\r\n");
+            }
+        }
         out
     }
 
     /// Rewrites the live rows that differ, and the cursor's place. Empty if nothing differs.
-    fn rewrite_changed(&self, live: &[EncodedRow], cursor: CursorPlace, columns: usize) -> String {
+    fn rewrite_changed(&self, live: &[EncodedRow], cursor: CursorPlace) -> String {
         if live == self.drawn && cursor == self.cursor {
             return String::new();
         }
+        let differs = |index: usize| live.get(index) != self.drawn.get(index);
+        let from = self.cursor.row;
         let mut out = AUTOWRAP_OFF.to_owned();
-        let mut row = self.cursor.row;
-        for (index, encoded) in live.iter().enumerate() {
-            if self.drawn.get(index) == Some(encoded) {
-                continue;
-            }
+        let mut row = from;
+        for index in (0..from.min(live.len())).filter(|index| differs(*index)) {
             push_vertical(&mut out, row, index);
-            out.push('\r');
-            out.push_str(&encoded.bytes);
-            // A full row leaves the cursor on its last column, and erasing from there would take it.
-            if encoded.width < columns {
-                out.push_str(ERASE_LINE_END);
-            }
+            push_row(&mut out, &live[index]);
             row = index;
         }
-        if live.len() < self.drawn.len() {
-            push_vertical(&mut out, row, live.len());
+        let is_lower = cursor.row > from || (from + 1..live.len().max(self.drawn.len())).any(differs);
+        if is_lower || live.len() <= from {
+            // All rows from the cursor's on; or none, if there are fewer now.
+            let first = from.min(live.len());
+            push_vertical(&mut out, row, first);
             out.push('\r');
             out.push_str(ERASE_BELOW);
-            row = live.len();
+            out.push_str(&live[first..].iter().map(|row| &*row.bytes).collect::<Vec<_>>().join("\r\n"));
+            row = first.max(live.len().saturating_sub(1));
+        } else if differs(from) {
+            push_vertical(&mut out, row, from);
+            push_row(&mut out, &live[from]);
+            row = from;
         }
         out.push_str(AUTOWRAP_ON);
         push_vertical(&mut out, row, cursor.row);
@@ -253,11 +285,18 @@ impl<W: Write> PageScreen<W> {
     }
 }
 
-/// Adds lines that the terminal wraps.
-fn push_printed(out: &mut String, lines: &[Line<'static>], columns: usize) {
-    for line in lines {
-        out.push_str(&EncodedRow::whole(&isolate_rtl(line.clone()), columns).bytes);
-        out.push_str("\r\n");
+/// Adds lines that the terminal wraps, and pictures between them.
+fn push_printed(out: &mut String, lines: &[Line<'static>], pictures: &[PrintedPicture], columns: usize) {
+    let mut pictures = pictures.iter().peekable();
+    for index in 0..=lines.len() {
+        while let Some(picture) = pictures.next_if(|picture| picture.after <= index) {
+            out.push_str(&picture.bytes);
+            out.push_str("\r\n");
+        }
+        if let Some(line) = lines.get(index) {
+            out.push_str(&EncodedRow::whole(&isolate_rtl(line.clone()), columns).bytes);
+            out.push_str("\r\n");
+        }
     }
 }
 
@@ -274,6 +313,13 @@ fn push_live(out: &mut String, live: &[EncodedRow], cursor: CursorPlace) {
     out.push_str(AUTOWRAP_ON);
     push_up(out, live.len() - 1 - cursor.row);
     push_column(out, cursor.column);
+}
+
+/// Writes one live row over whatever its row shows.
+fn push_row(out: &mut String, row: &EncodedRow) {
+    out.push('\r');
+    out.push_str(ERASE_LINE_END);
+    out.push_str(&row.bytes);
 }
 
 fn push_up(out: &mut String, rows: usize) {

@@ -17,6 +17,8 @@ pub(super) struct ModeState {
     pub(super) has_title: bool,
     /// Rows that the live area begins above the cursor.
     pub(super) rows_above_cursor: Option<Arc<AtomicU16>>,
+    /// The mouse is ours in the alternate screen.
+    pub(super) takes_mouse: bool,
 }
 
 impl ModeState {
@@ -28,6 +30,7 @@ impl ModeState {
         self.is_taken = false;
         let mut bytes = "\x1b[?2026l".to_owned();
         if std::mem::take(&mut self.is_alternate) {
+            bytes.push_str(if self.takes_mouse { super::guard::MOUSE_OFF } else { "" });
             bytes.push_str(super::guard::LEAVE_ALTERNATE);
         }
         if let Some(rows) = &self.rows_above_cursor {

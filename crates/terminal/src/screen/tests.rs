@@ -65,5 +65,6 @@ fn frame(print: &[String], height: usize, number: usize) -> Frame {
         print: print.iter().cloned().map(Line::from).collect(),
         live: (0..height).map(row).collect(),
         cursor: CursorPlace { row: height.saturating_sub(2), column: number % 9 },
+        ..Frame::default()
     }
 }

@@ -36,19 +36,15 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Begins every line of a question to the person, and is in no text of others: neither a model nor a
-/// file can print something that looks like a question of Hardpan's.
-pub const FRAME: char = '┃';
-
 /// Replaces control characters, line ends included, so that foreign text never steers the terminal.
 pub fn safe(text: &str) -> String {
-    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { unframed(c) }).collect()
+    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Like [`safe`], but keeps line ends and tabs, which code has.
 pub fn safe_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
-    let safe = |c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { unframed(c) };
+    let safe = |c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c };
     text.chars().map(safe).collect()
 }
 
@@ -123,7 +119,7 @@ pub fn escape_json(json: String) -> String {
     if !json.bytes().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)) {
         return json;
     }
-    let is_escaped = |c: char| (is_unsafe(c) && c > ' ') || c == FRAME;
+    let is_escaped = |c: char| is_unsafe(c) && c > ' ';
     if !json.contains(is_escaped) {
         return json;
     }
@@ -179,12 +175,11 @@ pub fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters that show nothing, or look like a space without being one, or belong to our frame.
+/// Characters that show nothing, or look like a space without being one.
 fn is_hidden(c: char) -> bool {
     matches!(
         c,
-        FRAME
-            | '\u{a0}'
+        '\u{a0}'
             | '\u{ad}'
             | '\u{34f}'
             | '\u{115f}'
@@ -206,10 +201,6 @@ fn is_hidden(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..
     )
-}
-
-fn unframed(c: char) -> char {
-    if c == FRAME { '|' } else { c }
 }
 
 #[cfg(test)]
@@ -248,7 +239,7 @@ mod tests {
     fn no_unsafe_character_is_left_whatever_the_text_is() {
         let pieces = [
             "a", "\u{1b}", "[", "]", "m", "\u{9b}", "\u{9d}", "\u{7}", "\u{9c}", "\u{202e}", "\n", "\r",
-            "\u{2028}", "é", "┃",
+            "\u{2028}", "é",
         ];
         for a in pieces {
             for b in pieces {
@@ -259,8 +250,7 @@ mod tests {
                             |text: &str| text.chars().all(|c| !is_unsafe(c) || matches!(c, '\n' | '\t'));
                         assert!(keeps(&strip_lines(&text)) && keeps(&safe_lines(&text)), "{text:?}");
                         assert!(!safe(&text).contains(is_unsafe), "{text:?}");
-                        assert!(!visible(&text).contains(|c| is_unsafe(c) || c == FRAME), "{text:?}");
-                        assert!(!safe_lines(&text).contains(FRAME), "{text:?}");
+                        assert!(!visible(&text).contains(is_unsafe), "{text:?}");
                         let json = serde_json::to_string(&text).unwrap();
                         let escaped = escape_json(json);
                         assert!(!escaped.contains(is_unsafe), "{escaped:?}");

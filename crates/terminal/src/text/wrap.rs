@@ -53,6 +53,31 @@ pub fn wrap_indented(
     lines
 }
 
+/// Longer lines are data rather than sentences: they stay whole, for the terminal to wrap, so that they
+/// can be copied.
+const LONGEST_SENTENCE: usize = 1_000;
+
+/// Breaks a line of a list or a table at words. What follows is indented: to the second column, if the
+/// line has two, else by two more than its beginning.
+pub fn wrap_hanging(text: &str, columns: usize) -> Vec<Line<'static>> {
+    if width(text) <= columns || text.len() > LONGEST_SENTENCE {
+        return vec![Line::from(text.to_owned())];
+    }
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let gaps: Vec<usize> =
+        text.trim_end().match_indices("  ").map(|(at, _)| at + 2).filter(|end| *end > indent).collect();
+    // The end of the only gap; a gap of three spaces is two matches or one, side by side.
+    let second_column = gaps.first().map(|end| text.len() - text[*end..].trim_start_matches(' ').len());
+    let is_list =
+        |column: &usize| gaps.iter().all(|end| end <= column) && width(&text[..*column]) * 2 <= columns;
+    let (start, hang) = match second_column.filter(is_list) {
+        Some(column) => (column, width(&text[..column])),
+        None => (indent, indent + 2),
+    };
+    let rest = [Span::raw(text[start..].to_owned())];
+    wrap_indented(&rest, columns, &Span::raw(text[..start].to_owned()), &Span::raw(" ".repeat(hang)))
+}
+
 /// Breaks a line wherever it reaches the width, as a terminal does: for code and output in places
 /// that the terminal does not wrap itself.
 pub fn hard_wrap(line: &Line<'static>, columns: usize) -> Vec<Line<'static>> {
@@ -199,6 +224,30 @@ impl LineWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_lists_and_tables_break_at_words_below_their_text() {
+        let shown = |text: &str, columns| {
+            wrap_hanging(text, columns).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("  /cost   what it cost", 40), ["  /cost   what it cost"]);
+        assert_eq!(
+            shown("  /cost   what this conversation has cost", 24),
+            ["  /cost   what this", "          conversation", "          has cost"]
+        );
+        assert_eq!(
+            shown("Nothing was sent yet: nothing to compare", 20),
+            ["Nothing was sent", "  yet: nothing to", "  compare"]
+        );
+        assert_eq!(shown("  a   1,000   $0.10   read", 16), ["  a   1,000", "    $0.10   read"]);
+        let data = "x ".repeat(600);
+        assert_eq!(shown(&data, 40), [data.as_str()]);
+        for columns in 1..30 {
+            for line in shown("    世界 and some words of a sentence", columns) {
+                assert!(width(&line) <= columns.max(8), "{columns}: {line:?}");
+            }
+        }
+    }
 
     fn wrapped(text: &str, columns: usize) -> Vec<String> {
         let lines = wrap(&[Span::raw(text.to_owned())], columns);

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use hardpan_prompt::{Image, MediaType};
 use ratatui::text::{Line, Span};
 
+use crate::blocks::format::short_count;
 use crate::blocks::{RunSummary, ToolCall, prompt_lines, reasoning_line, render_markdown};
-use crate::text::{escape, wrap_indented};
+use crate::text::{escape, wrap_hanging, wrap_indented};
 use crate::theme::{Role, Theme};
 
 /// What a block is made of. Its lines are made when its width is known.
@@ -34,8 +36,13 @@ pub enum BlockSource {
         /// The sentences.
         text: String,
     },
-    /// What a command said.
+    /// What a program printed.
     Output(String),
+    /// What a command of the conversation replied.
+    Reply(String),
+    /// An image that the person or a tool gave the model. Where the terminal can, the page draws it below
+    /// its note.
+    Image(Image),
     /// Lines that do not depend on the width: a diff, a question's answer.
     Lines(Vec<Line<'static>>),
     /// The end of a run.
@@ -73,6 +80,10 @@ impl BlockSource {
             BlockSource::Output(text) => {
                 text.lines().map(|line| Line::from(escape(line).into_owned())).collect()
             }
+            BlockSource::Reply(text) => {
+                text.lines().flat_map(|line| wrap_hanging(&escape(line), columns)).collect()
+            }
+            BlockSource::Image(image) => vec![Line::styled(image_note(image), theme.style(Role::Quiet))],
             BlockSource::Lines(lines) => lines.clone(),
             BlockSource::Summary(summary) => summary.lines(columns, theme),
         }
@@ -82,16 +93,23 @@ impl BlockSource {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             BlockSource::Prompt(text) | BlockSource::Answer(text) => text.trim().is_empty(),
-            BlockSource::Marked { text, .. } | BlockSource::Output(text) => text.is_empty(),
+            BlockSource::Marked { text, .. } | BlockSource::Output(text) | BlockSource::Reply(text) => {
+                text.is_empty()
+            }
             BlockSource::Lines(lines) => lines.is_empty(),
-            BlockSource::Reasoning { .. } | BlockSource::Call(_) | BlockSource::Summary(_) => false,
+            BlockSource::Reasoning { .. }
+            | BlockSource::Call(_)
+            | BlockSource::Image(_)
+            | BlockSource::Summary(_) => false,
         }
     }
 
     /// Whether its last line is blank.
     pub(super) fn ends_blank(&self) -> bool {
         match self {
-            BlockSource::Output(text) => text.lines().last().is_some_and(str::is_empty),
+            BlockSource::Output(text) | BlockSource::Reply(text) => {
+                text.lines().last().is_some_and(str::is_empty)
+            }
             BlockSource::Lines(lines) => lines.last().is_some_and(|line| line.width() == 0),
             _ => false,
         }
@@ -104,7 +122,8 @@ impl BlockSource {
             | BlockSource::Answer(text)
             | BlockSource::Reasoning { text, .. }
             | BlockSource::Marked { text, .. }
-            | BlockSource::Output(text) => vec![text.into()],
+            | BlockSource::Output(text)
+            | BlockSource::Reply(text) => vec![text.into()],
             BlockSource::Lines(lines) => lines.iter().map(|line| line.to_string().into()).collect(),
             BlockSource::Call(record) => {
                 let mut texts: Vec<Cow<'_, str>> = vec![
@@ -116,9 +135,22 @@ impl BlockSource {
                 texts.extend(record.details.iter().map(|line| line.to_string().into()));
                 texts
             }
+            BlockSource::Image(image) => vec![image_note(image).into()],
             BlockSource::Summary(_) => Vec::new(),
         }
     }
+}
+
+/// `  image: png, 640 x 480, about 420 tokens`.
+fn image_note(image: &Image) -> String {
+    let kind = match image.media_type {
+        MediaType::Png => "png",
+        MediaType::Jpeg => "jpeg",
+        MediaType::Gif => "gif",
+        MediaType::Webp => "webp",
+    };
+    let size = image.width.zip(image.height).map(|(width, height)| format!(", {width} x {height}"));
+    format!("  image: {kind}{}, about {} tokens", size.unwrap_or_default(), short_count(image.tokens()))
 }
 
 fn marked_lines(mark: &str, role: Role, text: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {

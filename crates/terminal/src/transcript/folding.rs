@@ -46,11 +46,14 @@ impl BlockSource {
         match self {
             BlockSource::Reasoning { text, .. } => !text.trim().is_empty(),
             BlockSource::Call(record) => record.body_lines() > 0,
-            BlockSource::Output(text) => text.lines().nth(FOLDED_TAIL + 1).is_some(),
+            BlockSource::Output(text) | BlockSource::Reply(text) => {
+                text.lines().nth(FOLDED_TAIL + 1).is_some()
+            }
             BlockSource::Lines(lines) => lines.len() > FOLDED_TAIL + 1,
             BlockSource::Prompt(_)
             | BlockSource::Answer(_)
             | BlockSource::Marked { .. }
+            | BlockSource::Image(_)
             | BlockSource::Summary(_) => false,
         }
     }
@@ -59,7 +62,7 @@ impl BlockSource {
     pub fn is_folded_at_first(&self) -> bool {
         match self {
             BlockSource::Reasoning { .. } | BlockSource::Call(_) => true,
-            BlockSource::Output(text) => text.lines().nth(LONG_OUTPUT).is_some(),
+            BlockSource::Output(text) | BlockSource::Reply(text) => text.lines().nth(LONG_OUTPUT).is_some(),
             _ => false,
         }
     }
@@ -69,15 +72,16 @@ impl BlockSource {
         let of_text = |text: &str| (text.len(), 1 + text.bytes().filter(|byte| *byte == b'\n').count());
         match self {
             BlockSource::Reasoning { .. } | BlockSource::Call(_) if !is_unfolded => (0, 2),
-            BlockSource::Output(_) if !is_unfolded => (0, FOLDED_TAIL + 1),
+            BlockSource::Output(_) | BlockSource::Reply(_) if !is_unfolded => (0, FOLDED_TAIL + 1),
             BlockSource::Prompt(text)
             | BlockSource::Answer(text)
             | BlockSource::Reasoning { text, .. }
             | BlockSource::Marked { text, .. }
-            | BlockSource::Output(text) => of_text(text),
+            | BlockSource::Output(text)
+            | BlockSource::Reply(text) => of_text(text),
             BlockSource::Call(record) => (record.whole_output().len(), 2 + record.body_lines()),
             BlockSource::Lines(lines) => (0, lines.len()),
-            BlockSource::Summary(_) => (0, 1),
+            BlockSource::Image(_) | BlockSource::Summary(_) => (0, 1),
         }
     }
 
@@ -114,7 +118,7 @@ impl BlockSource {
                     lines.extend(record.body(theme));
                 }
             }
-            BlockSource::Output(_) | BlockSource::Lines(_) => {
+            BlockSource::Output(_) | BlockSource::Reply(_) | BlockSource::Lines(_) => {
                 let count = lines.len();
                 if !is_unfolded {
                     lines.drain(..count.saturating_sub(FOLDED_TAIL));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::text::{Line, Span};
 
 use crate::blocks::{CallState, RUNNING_TAIL, RunSummary, ToolCall};
-use crate::editor::{Submission, SubmissionKind};
+use crate::editor::{EditBuffer, Submission, SubmissionKind};
 use crate::model::{
     AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, Effect, Model, OpenQuestion, Phase, RuleOffer,
     RunningTool, ToolEnd,
@@ -81,7 +81,9 @@ impl Model {
                     self.say(BlockKind::Text, BlockSource::Output(subject.to_owned()));
                     prompt.text = question.to_owned();
                 }
-                let question = OpenQuestion { prompt, marked: None, answer: Default::default() };
+                let mut answer = EditBuffer::default();
+                answer.insert(&prompt.prefill);
+                let question = OpenQuestion { prompt, marked: None, answer };
                 self.question = Some(question);
                 self.notify("asks", effects);
             }
@@ -113,6 +115,8 @@ impl Model {
             AgentUpdate::Output(text) => {
                 self.say(BlockKind::Text, BlockSource::Output(text));
             }
+            AgentUpdate::Reply(text) => self.say(BlockKind::Text, BlockSource::Reply(text)),
+            AgentUpdate::Image(image) => self.say(BlockKind::Note, BlockSource::Image(image)),
             AgentUpdate::Lines(lines) => self.say(BlockKind::Text, BlockSource::Lines(lines)),
             AgentUpdate::RunEnded { summary, problem } => self.end_run(summary, problem.as_deref(), effects),
             AgentUpdate::Idle => self.rest(),

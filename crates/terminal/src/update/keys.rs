@@ -42,7 +42,14 @@ impl Model {
             KeyMeaning::Action(action) => self.act(action, state, effects),
             KeyMeaning::None if prefix.is_some() => {}
             KeyMeaning::None => {
-                if let Some(c) = key.typed() {
+                // A question has all keys.
+                let is_line = layers.contains(&KeyLayer::Editor) && state != FaceState::Question;
+                if is_line
+                    && state != FaceState::ApprovalReason
+                    && let Some(name) = self.extension_keys.get(&key)
+                {
+                    effects.push(Effect::ExtensionKey(name.clone()));
+                } else if let Some(c) = key.typed() {
                     self.type_char(c, state);
                 }
             }
@@ -221,6 +228,9 @@ impl Model {
             FaceState::ApprovalWaiting => self.activate_approval(),
             FaceState::Stopping => effects.push(Effect::Kill),
             FaceState::Idle => {
+                if self.editor.is_empty() && self.background_work.take().is_some() {
+                    effects.push(Effect::StopBackgroundWork);
+                }
                 let is_second = self.escape_at.take().is_some_and(|first| self.now < first + TWICE_TIME);
                 match (is_second, self.editor.is_empty()) {
                     (true, true) => effects.push(Effect::Open(ViewKind::Tree)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::blocks::{Delivery, Subject};
 use crate::editor::SubmissionKind;
 use crate::model::{
-    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, Effect, FaceState, Mode, QuestionPrompt,
+    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, Effect, Event, FaceState, Mode, QuestionPrompt,
     RuleOffer, ToolEnd, ViewKind,
 };
 use crate::test_face::TestFace;
@@ -52,7 +52,13 @@ fn face_in(state: FaceState) -> TestFace {
         }
         FaceState::Question => {
             let choices = vec!["red".into(), "blue".into()];
-            let prompt = QuestionPrompt { id: 7, text: "Which?".into(), choices, is_secret: false };
+            let prompt = QuestionPrompt {
+                id: 7,
+                text: "Which?".into(),
+                choices,
+                is_secret: false,
+                ..QuestionPrompt::default()
+            };
             face.agent(AgentUpdate::QuestionAsked(prompt));
         }
         FaceState::Compacting => drop(face.agent(AgentUpdate::Compacting { text: "41k".into() })),
@@ -153,7 +159,7 @@ fn a_key_that_was_pressed_before_a_question_was_drawn_never_answers_it() {
     face.now += Duration::from_millis(5);
     face.draw();
     let key = crate::keymap::KeyPress::parse("y").unwrap();
-    let late = crate::model::Event::Input(crate::input::InputEvent::Key(key));
+    let late = Event::Input(crate::input::InputEvent::Key(key));
     assert_eq!(face.model.update(late, pressed_at), []);
     assert_eq!(face.line(), "y");
 }
@@ -289,7 +295,7 @@ fn the_queue_is_taken_back_with_the_arrow_on_an_empty_line() {
     let mut face = face_in(FaceState::Tool);
     face.agent(AgentUpdate::Queue(vec![(Delivery::AtTheEnd, "later".into())]));
     assert_eq!(face.press("up"), [Effect::TakeBack]);
-    face.event(crate::model::Event::TakenBack("later".into()));
+    face.event(Event::TakenBack("later".into()));
     assert_eq!(face.line(), "later");
 }
 
@@ -305,7 +311,7 @@ fn commands_are_not_steered_and_modes_change_in_a_ring_without_all() {
     for mode in [Mode::Edits, Mode::Plan, Mode::Ask] {
         assert_eq!(face.press("shift-tab"), [Effect::SetMode(mode)]);
     }
-    face.event(crate::model::Event::ModeSet(Mode::All));
+    face.event(Event::ModeSet(Mode::All));
     assert_eq!(face.press("shift-tab"), [Effect::SetMode(Mode::Ask)]);
 }
 
@@ -331,7 +337,7 @@ fn it_rings_only_if_the_person_may_be_elsewhere() {
     face.agent(end());
     assert!(rings(&face));
     let mut face = face_in(FaceState::Streaming);
-    face.event(crate::model::Event::Input(crate::input::InputEvent::Focus { has_focus: false }));
+    face.event(Event::Input(crate::input::InputEvent::Focus { has_focus: false }));
     face.agent(AgentUpdate::ApprovalAsked(approval(1)));
     assert!(rings(&face));
 }
@@ -367,8 +373,8 @@ fn a_failed_call_keeps_its_last_lines_and_a_good_one_is_one_line() {
         id: "1".into(),
         facts,
         is_error: true,
-        details: Vec::new(),
         output,
+        ..ToolEnd::default()
     }));
     face.agent(tool("2"));
     face.agent(AgentUpdate::ToolEnded(ToolEnd { id: "2".into(), ..ToolEnd::default() }));
@@ -401,4 +407,17 @@ fn answers_are_told_apart() {
         let mut face = face_in(FaceState::ApprovalActive);
         assert_eq!(face.press(key), [Effect::Answer { id: 1, answer }]);
     }
+}
+
+#[test]
+fn escape_stops_the_work_behind_an_idle_page_unless_a_line_is_there() {
+    let mut face = TestFace::new(80, 24);
+    face.event(Event::BackgroundWork(Some("indexing 61%".into())));
+    face.type_text("a line");
+    assert!(!face.press("esc").contains(&Effect::StopBackgroundWork), "it is about the line");
+    face.press("esc");
+    assert_eq!(face.press("esc"), [Effect::StopBackgroundWork]);
+    assert_eq!(face.press("esc"), [Effect::Open(ViewKind::Tree)], "the first press counts");
+    face.wait(5000);
+    assert_eq!(face.press("esc"), [], "nothing is there to be stopped");
 }

@@ -38,7 +38,13 @@ pub(super) fn activity_rows(model: &Model, room: usize) -> Vec<Line<'static>> {
         Phase::Idle => Vec::new(),
         Phase::Streaming if model.has_text => model.answer.open_tail(),
         Phase::Streaming if !model.reasoning.is_empty() => reasoning_tail(&model.reasoning, columns, theme),
-        Phase::Streaming => row(clock(elapsed(model, model.run_since.unwrap_or(model.now)))),
+        Phase::Streaming => {
+            let since = clock(elapsed(model, model.run_since.unwrap_or(model.now)));
+            match &model.extensions.working {
+                Some(words) => row(format!("{} {since}", escape(&words.replace('\n', " ")))),
+                None => row(since),
+            }
+        }
         Phase::Tool => tool_rows(model, room),
         Phase::Compacting { text } => row(format!("compacting {text}")),
         Phase::Retry { message, until, attempt, attempts } => {

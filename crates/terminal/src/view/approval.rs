@@ -16,6 +16,9 @@ const RIGHT: usize = 37;
 /// Columns of the text in the left one.
 const LEFT_TEXT: usize = 30;
 
+/// Choices of a question that are shown at once.
+const MAX_CHOICES: usize = 8;
+
 /// The rows of whatever waits for an answer.
 pub(super) fn question_rows(model: &Model) -> Vec<Line<'static>> {
     if let Some(prompt) = model.approvals.front() {
@@ -24,11 +27,19 @@ pub(super) fn question_rows(model: &Model) -> Vec<Line<'static>> {
     let Some(question) = &model.question else { return Vec::new() };
     let columns = usize::from(model.size.columns);
     let mut rows = wrap(&[Span::raw(escape(&question.prompt.text).into_owned())], columns);
-    for (index, choice) in question.prompt.choices.iter().enumerate() {
+    // Of a long list, the part with the mark.
+    let choices = &question.prompt.choices;
+    let first = question.marked.unwrap_or(0).saturating_sub(MAX_CHOICES / 2);
+    let first = first.min(choices.len().saturating_sub(MAX_CHOICES));
+    for (index, choice) in choices.iter().enumerate().skip(first).take(MAX_CHOICES) {
         let is_marked = question.marked == Some(index);
         let mark = if is_marked { model.theme.glyphs.prompt } else { " " };
         let number = Span::styled(format!("{mark} {}  ", index + 1), model.theme.style(Role::Accent));
         rows.push(Line::from(vec![number, Span::raw(escape(choice).into_owned())]));
+    }
+    if choices.len() > MAX_CHOICES {
+        let text = format!("  {} of {}", MAX_CHOICES, choices.len());
+        rows.push(Line::styled(text, model.theme.style(Role::Quiet)));
     }
     rows
 }

@@ -316,6 +316,7 @@ fn a_question_with_choices() {
             text: "Which one do you mean?".into(),
             choices,
             is_secret: false,
+            ..QuestionPrompt::default()
         }));
         face.press("down");
     }));
@@ -330,6 +331,7 @@ fn what_a_question_is_about_is_printed_above_it() {
         text,
         choices: Vec::new(),
         is_secret: false,
+        ..QuestionPrompt::default()
     }));
     face.draw();
     let drawn = face.drawing();
@@ -344,7 +346,8 @@ fn what_a_question_is_about_is_printed_above_it() {
 fn a_secret_answer_is_neither_drawn_nor_printed() {
     let mut face = TestFace::new(80, 24);
     let (id, text) = (1, "The key".to_owned());
-    let prompt = QuestionPrompt { id, text, choices: Vec::new(), is_secret: true };
+    let prompt =
+        QuestionPrompt { id, text, choices: Vec::new(), is_secret: true, ..QuestionPrompt::default() };
     face.agent(AgentUpdate::QuestionAsked(prompt));
     face.draw();
     "hush".chars().for_each(|c| _ = face.press(&c.to_string()));
@@ -414,4 +417,45 @@ fn a_short_markdown_answer_costs_few_bytes() {
     let before = written;
     face.draw();
     assert_eq!(face.bytes().len(), before, "idle writes nothing");
+}
+
+#[test]
+fn what_extensions_show_stands_around_the_line() {
+    use crate::model::{Effect, ExtensionArea};
+    let mut face = TestFace::new(80, 24);
+    let lines = |count: usize| (1..=count).map(|number| format!("row {number}")).collect();
+    let area = ExtensionArea {
+        statuses: vec!["plan mode".into(), "evil \u{1b}[2J".into()],
+        above: lines(10),
+        below: vec!["below".into()],
+        working: Some("Pondering".into()),
+    };
+    face.event(Event::Extensions(area));
+    face.draw();
+    let drawn = face.drawing();
+    assert!(drawn.contains("row 5") && !drawn.contains("row 6") && drawn.contains("5 more"), "{drawn}");
+    assert!(drawn.contains("plan mode · evil ^[[2J"), "{drawn}");
+    let at = |text: &str| drawn.find(text).unwrap_or_else(|| panic!("{text} is missing:\n{drawn}"));
+    assert!(at("row 1") < at("below") && at("below") < at("plan mode"));
+    face.agent(AgentUpdate::RunStarted);
+    face.draw();
+    assert!(face.drawing().contains("Pondering"), "{}", face.drawing());
+    let key = crate::keymap::KeyPress::parse("f9").unwrap();
+    face.event(Event::ExtensionKeys([(key, "f9".to_owned())].into()));
+    assert_eq!(face.press("f9"), [Effect::ExtensionKey("f9".into())]);
+}
+
+#[test]
+fn an_answer_may_begin_with_a_text_and_a_question_may_be_taken_back() {
+    let mut face = TestFace::new(80, 24);
+    let prompt =
+        QuestionPrompt { id: 3, text: "Edit".into(), prefill: "given".into(), ..QuestionPrompt::default() };
+    face.agent(AgentUpdate::QuestionAsked(prompt.clone()));
+    face.press("!");
+    let answer = Some("given!".to_owned());
+    assert_eq!(face.press("enter"), [crate::model::Effect::AnswerQuestion { id: 3, answer }]);
+    face.agent(AgentUpdate::QuestionAsked(prompt));
+    face.agent(AgentUpdate::QuestionClosed { id: 3 });
+    face.press("x");
+    assert_eq!(face.line(), "x", "keys go to the line again");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui::text::Line;
 
-use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome};
+use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome, clicked_entry};
 use crate::blocks::pickers::Filter;
 use crate::blocks::{ViewLines, key_line};
 use crate::editor::FuzzyList;
@@ -79,6 +79,36 @@ impl<L: PickList> PickerView<L> {
         self.chosen = self.chosen.saturating_add_signed(rows).min(last);
     }
 
+    /// Chooses the entry of a row; takes it if it is chosen already.
+    fn click(&mut self, row: u16, model: &Model) -> ViewOutcome {
+        let place = (self.shown.len(), self.chosen);
+        let entry = clicked_entry(row, model.size.rows, place, |chosen| self.lines(chosen, model));
+        match entry {
+            Some(entry) if entry == self.chosen => {
+                self.list.act(Action::PickTake, self.entry(), &model.keymap)
+            }
+            Some(entry) => {
+                self.chosen = entry;
+                ViewOutcome::Stay
+            }
+            None => ViewOutcome::Stay,
+        }
+    }
+
+    fn lines(&self, chosen: usize, model: &Model) -> ViewLines {
+        let columns = usize::from(model.size.columns);
+        let filter = Filter { text: self.filter.clone() };
+        let mut view = self.list.lines(&self.shown, chosen, filter, (columns, &model.theme));
+        if self.shown.is_empty() {
+            let text = if self.filter.is_empty() { "there is none" } else { "nothing matches" };
+            view.rows.push(Line::from(format!("   {text}")));
+        }
+        let mut keys = self.list.keys(&model.keymap);
+        keys.push((model.keymap.hint(Action::PickBack), "back".to_owned()));
+        view.foot.push(key_line(&keys, columns, &model.theme));
+        view
+    }
+
     fn retype(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.filter);
         self.chosen = 0;
@@ -102,6 +132,7 @@ impl<L: PickList> View for PickerView<L> {
                 self.retype(|filter| filter.push_str(&text));
                 return ViewOutcome::Stay;
             }
+            InputEvent::Click { row, .. } => return self.click(*row, model),
             InputEvent::Key(key) => *key,
             InputEvent::Resize(_) | InputEvent::Focus { .. } => return ViewOutcome::Stay,
         };
@@ -132,23 +163,14 @@ impl<L: PickList> View for PickerView<L> {
     }
 
     fn draw(&mut self, model: &Model) -> ViewFrame {
-        let (columns, rows) = (usize::from(model.size.columns), usize::from(model.size.rows));
-        let filter = Filter { text: self.filter.clone() };
         let column = width(&format!(
             " {} {} {}",
             self.list.title(),
             model.theme.glyphs.prompt,
             crate::text::escape(&self.filter)
         ));
-        let mut view = self.list.lines(&self.shown, self.chosen, filter, (columns, &model.theme));
-        if self.shown.is_empty() {
-            let text = if self.filter.is_empty() { "there is none" } else { "nothing matches" };
-            view.rows.push(Line::from(format!("   {text}")));
-        }
-        let mut keys = self.list.keys(&model.keymap);
-        keys.push((model.keymap.hint(Action::PickBack), "back".to_owned()));
-        view.foot.push(key_line(&keys, columns, &model.theme));
-        ViewFrame { rows: view.fit(rows), cursor: Some((0, column)) }
+        let rows = self.lines(self.chosen, model).fit(usize::from(model.size.rows));
+        ViewFrame { rows, cursor: Some((0, column)) }
     }
 
     fn take_data(&mut self, data: ViewData) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome, cursor_row};
-use crate::blocks::{ContextRow, ContextView, Layer};
+use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome, clicked_entry, cursor_row};
+use crate::blocks::{ContextRow, ContextView, Layer, ViewLines};
 use crate::input::InputEvent;
 use crate::keymap::{Action, KeyLayer, KeyMeaning, Keymap};
 use crate::model::{Effect, Model};
@@ -102,9 +102,13 @@ impl ContextScreen {
     }
 
     fn view(&self, rows: Vec<ContextRow>, keymap: &Keymap) -> ContextView {
+        self.view_with(self.chosen, rows, keymap)
+    }
+
+    fn view_with(&self, chosen: usize, rows: Vec<ContextRow>, keymap: &Keymap) -> ContextView {
         ContextView {
             rows,
-            chosen: self.chosen,
+            chosen,
             is_split: self.is_split || !self.open.is_empty(),
             keys: keys(keymap),
             ..self.data.view.clone()
@@ -148,6 +152,29 @@ impl ContextScreen {
                 Some(item) => ViewOutcome::Effect(Effect::Open(ViewKind::Item(item.key.clone()))),
                 None => ViewOutcome::Stay,
             },
+        }
+    }
+
+    fn lines(&self, chosen: usize, model: &Model) -> ViewLines {
+        let (rows, _) = self.rows();
+        let view = self.view_with(chosen, rows, &model.keymap);
+        view.lines(usize::from(model.size.columns), &model.theme)
+    }
+
+    /// Chooses what stands in a row; opens it if it is chosen already.
+    fn click(&mut self, row: u16, model: &Model) -> ViewOutcome {
+        let (_, places) = self.rows();
+        let place = (places.len(), self.chosen);
+        let entry = clicked_entry(row, model.size.rows, place, |chosen| self.lines(chosen, model));
+        let Some(entry) = entry else { return ViewOutcome::Stay };
+        // The first of those that share a row stands for it.
+        let start = self.lines(entry, model).chosen;
+        let first = (0..=entry).find(|other| self.lines(*other, model).chosen == start);
+        let is_chosen = first == Some(self.chosen);
+        self.chosen = first.unwrap_or(entry);
+        match is_chosen {
+            true => self.open(usize::from(model.size.columns), &model.keymap),
+            false => ViewOutcome::Stay,
         }
     }
 
@@ -208,6 +235,7 @@ impl View for ContextScreen {
                 self.step(isize::from(*rows), columns, keymap);
                 return ViewOutcome::Stay;
             }
+            InputEvent::Click { row, .. } => return self.click(*row, model),
             InputEvent::Key(key) => *key,
             _ => return ViewOutcome::Stay,
         };
@@ -249,8 +277,7 @@ impl View for ContextScreen {
     }
 
     fn draw(&mut self, model: &Model) -> ViewFrame {
-        let (rows, _) = self.rows();
-        let view = self.view(rows, &model.keymap).lines(usize::from(model.size.columns), &model.theme);
+        let view = self.lines(self.chosen, model);
         let height = usize::from(model.size.rows);
         ViewFrame { cursor: cursor_row(&view, height), rows: view.fit(height) }
     }

@@ -1,5 +1,7 @@
 //! Every view drawn at every size, and what each key does in it.
 
+mod clicks;
+
 use std::time::Duration;
 
 use super::*;

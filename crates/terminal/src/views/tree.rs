@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome, command, cursor_row};
-use crate::blocks::key_line;
+use super::{View, ViewData, ViewFrame, ViewKind, ViewOutcome, clicked_entry, command, cursor_row};
 use crate::blocks::pickers::{StepBack, TreeStep, TreeView};
+use crate::blocks::{ViewLines, key_line};
 use crate::input::InputEvent;
 use crate::keymap::{Action, KeyLayer, KeyMeaning};
 use crate::model::Model;
@@ -44,6 +44,25 @@ impl TreeScreen {
         self.chosen = self.chosen.saturating_add_signed(rows).min(last);
     }
 
+    fn lines(&self, chosen: usize, model: &Model) -> ViewLines {
+        let columns = usize::from(model.size.columns);
+        let tree = TreeView {
+            steps: self.data.steps.iter().map(|item| item.step.clone()).collect(),
+            chosen,
+            step_back: self.data.steps.get(chosen).and_then(|item| item.back.clone()),
+        };
+        let mut view = tree.lines(columns, &model.theme);
+        let key = |action, word: &str| (model.keymap.hint(action), word.to_owned());
+        let keys = [
+            key(Action::TreeGo, "go back"),
+            key(Action::TreeKeepFiles, "keep the files"),
+            key(Action::TreeSummary, "with a summary"),
+            key(Action::ViewBack, "back"),
+        ];
+        view.foot.push(key_line(&keys, columns, &model.theme));
+        view
+    }
+
     /// Goes back to the chosen step, with what follows its entry in the command.
     fn go(&self, how: &str) -> ViewOutcome {
         match self.data.steps.get(self.chosen) {
@@ -65,6 +84,13 @@ impl View for TreeScreen {
         let key = match input {
             InputEvent::Wheel(rows) => {
                 self.step(isize::from(*rows));
+                return ViewOutcome::Stay;
+            }
+            // Going back changes files: that takes a key.
+            InputEvent::Click { row, .. } => {
+                let place = (self.data.steps.len(), self.chosen);
+                let clicked = clicked_entry(*row, model.size.rows, place, |chosen| self.lines(chosen, model));
+                self.chosen = clicked.unwrap_or(self.chosen);
                 return ViewOutcome::Stay;
             }
             InputEvent::Key(key) => *key,
@@ -92,23 +118,8 @@ impl View for TreeScreen {
     }
 
     fn draw(&mut self, model: &Model) -> ViewFrame {
-        let columns = usize::from(model.size.columns);
-        let tree = TreeView {
-            steps: self.data.steps.iter().map(|item| item.step.clone()).collect(),
-            chosen: self.chosen,
-            step_back: self.data.steps.get(self.chosen).and_then(|item| item.back.clone()),
-        };
-        let mut view = tree.lines(columns, &model.theme);
-        let key = |action, word: &str| (model.keymap.hint(action), word.to_owned());
-        let keys = [
-            key(Action::TreeGo, "go back"),
-            key(Action::TreeKeepFiles, "keep the files"),
-            key(Action::TreeSummary, "with a summary"),
-            key(Action::ViewBack, "back"),
-        ];
-        view.foot.push(key_line(&keys, columns, &model.theme));
-        let cursor = cursor_row(&view, usize::from(model.size.rows));
-        ViewFrame { rows: view.fit(usize::from(model.size.rows)), cursor }
+        let (view, height) = (self.lines(self.chosen, model), usize::from(model.size.rows));
+        ViewFrame { cursor: cursor_row(&view, height), rows: view.fit(height) }
     }
 
     fn take_data(&mut self, data: ViewData) {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::check_script::CHECK_PATH;
 use super::habits::{Act, Habits};
 use super::plan::{PlannedCall, PlannedRun, PlannedStep, WorkKind};
-use super::random::Random;
 use super::source_tree::{DEFECT, LineEdit, SourceTree};
+use crate::Random;
 
 pub(super) struct Planner {
     random: Random,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::random::Random;
+use crate::Random;
 
 const GROUPS: [&str; 6] = ["billing", "catalogue", "delivery", "ledger", "search", "storage"];
 const NOUNS: [&str; 16] = [

@@ -38,6 +38,12 @@ pub(super) enum FetchError {
     ManyRedirects,
     #[error("it broke off: {}", innermost_cause(.0))]
     BrokeOff(#[source] Arc<reqwest::Error>),
+    #[error("the method is no valid one")]
+    InvalidMethod,
+    #[error("the header {name:?} is not valid")]
+    InvalidHeader { name: String },
+    #[error("the answer has more than {limit} bytes")]
+    LargeAnswer { limit: usize },
     #[error("it took longer than {seconds} seconds")]
     TimedOut { seconds: u64 },
     #[error("it does not say what it is, and it is not text")]

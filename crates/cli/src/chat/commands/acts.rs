@@ -13,7 +13,8 @@ use hardpan_terminal::theme::{Palette, Theme};
 
 use super::super::act_price::{forecast_command, is_fold_due};
 use super::super::command_error::SlashCommandError;
-use super::arguments::{Choice, choice, nothing};
+use super::arguments::{ArgumentQuery, Choice, choice, nothing};
+use super::context::{open_names, paths};
 use super::{CommandCall, CommandResult, SlashCommand, parse_call};
 use crate::output::safe;
 
@@ -23,21 +24,21 @@ pub const COMMANDS: &[SlashCommand] = &[
         name: "pin",
         arguments: "PATH",
         help: "keep a file in every request, as it is now and later",
-        choices: nothing,
+        choices: |query| if query.is_first() { paths(query) } else { Vec::new() },
         run: |call| Box::pin(pin(call)),
     },
     SlashCommand {
         name: "unpin",
         arguments: "PATH",
         help: "let a pinned file go",
-        choices: nothing,
+        choices: |query| if query.is_first() { open_names(query) } else { Vec::new() },
         run: |call| Box::pin(unpin(call)),
     },
     SlashCommand {
         name: "exclude",
         arguments: "PATH|message:ID [free]",
         help: "leave a file or a message out of requests at once, or where that is `free`",
-        choices: nothing,
+        choices: excludable,
         run: |call| Box::pin(exclude(call)),
     },
     SlashCommand {
@@ -65,7 +66,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         name: "defer",
         arguments: "[COMMAND]",
         help: "run a command when it costs nothing: at a fold, or once the cache has expired",
-        choices: nothing,
+        choices: deferrable,
         run: |call| Box::pin(defer(call)),
     },
     SlashCommand {
@@ -74,6 +75,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         help: "name or delete a conversation",
         choices: |query| match query.before {
             [] => vec![choice("name", "gives one a name"), choice("delete", "deletes one for good")],
+            [_] => query.sessions(),
             _ => Vec::new(),
         },
         run: |call| Box::pin(sessions(call)),
@@ -102,6 +104,7 @@ pub fn run_when_free(app: &Arc<ConversationApp>) {
                 let text = run_deferred(&text, &agent).await;
                 app.notice(Notice::Deferred { text });
             }
+            app.save_state().await;
             Ok(())
         }
     });
@@ -145,7 +148,7 @@ async fn exclude(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> 
     }
     let is_file = matches!(ContextKey::parse(key)?, ContextKey::File(_));
     if is_free && !is_file {
-        return defer_command(app, &format!("/exclude {key}"));
+        return defer_command(app, &format!("/exclude {key}")).await;
     }
     app.exclude_item(key).await?;
     if is_file && !is_free {
@@ -178,8 +181,45 @@ async fn fold(CommandCall { agent, .. }: CommandCall<'_>) -> CommandResult {
     Ok("the next request folds.".into())
 }
 
+pub fn layout_meaning(layout: LayoutName) -> &'static str {
+    match layout {
+        LayoutName::Strata => "what is stable first; garbage is folded where it pays",
+        LayoutName::Tiers => "by how long each piece has been unchanged, in tiers",
+        LayoutName::Panels => "panels in the order of their last change",
+        LayoutName::Inline => "everything where it was said",
+    }
+}
+
 fn layouts() -> Vec<Choice> {
-    LayoutName::ALL.iter().map(|layout| choice(layout.as_str(), "")).collect()
+    LayoutName::ALL.iter().map(|layout| choice(layout.as_str(), layout_meaning(*layout))).collect()
+}
+
+/// The files that are open, files by their path, and messages.
+fn excludable(query: &ArgumentQuery<'_>) -> Vec<Choice> {
+    match query.before {
+        [] => {
+            let messages = query.sent_entries().into_iter();
+            let messages = messages.map(|it| choice(format!("message:{}", it.text), it.detail));
+            open_names(query).into_iter().chain(paths(query)).chain(messages).collect()
+        }
+        [_] => vec![choice("free", "at the next fold, which costs nothing")],
+        _ => Vec::new(),
+    }
+}
+
+/// The commands that can wait, and then what can follow them.
+fn deferrable(query: &ArgumentQuery<'_>) -> Vec<Choice> {
+    const COSTLY: [&str; 11] = [
+        "agent", "close", "compact", "delete", "exclude", "fold", "layout", "model", "thinking", "tldr",
+        "tools",
+    ];
+    match query.before {
+        [] => {
+            let commands = super::all().filter(|command| COSTLY.contains(&command.name));
+            commands.map(|command| choice(command.name, command.help)).collect()
+        }
+        [name, before @ ..] => query.of_command(name, before),
+    }
 }
 
 async fn layout(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> CommandResult {
@@ -198,14 +238,15 @@ async fn defer(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandRe
         let waiting = app.deferred.list();
         return Ok(if waiting.is_empty() { "nothing is deferred".into() } else { waiting.join("\n") });
     }
-    defer_command(app, &format!("/{}", arguments.trim_start_matches('/')))
+    defer_command(app, &format!("/{}", arguments.trim_start_matches('/'))).await
 }
 
-fn defer_command(app: &ConversationApp, text: &str) -> CommandResult {
+async fn defer_command(app: &ConversationApp, text: &str) -> CommandResult {
     if parse_call(&app.agent, text).is_none() {
         return Err(SlashCommandError::Usage("a command: /defer COMMAND"));
     }
     app.deferred.add(text);
+    app.save_state().await;
     Ok(format!("{} runs when it costs nothing.", safe(text)))
 }
 

@@ -3,7 +3,7 @@
 use hardpan_terminal::keymap::{Action, KeyLayer, Keymap};
 
 use super::super::command_error::SlashCommandError;
-use super::arguments::{ArgumentQuery, choice, nothing};
+use super::arguments::{choice, first_choices, nothing};
 use super::{CommandCall, CommandResult, SlashCommand, all, nearest_names, quit};
 use crate::output::{Align, Table, safe};
 use crate::views;
@@ -90,7 +90,7 @@ fn overview(CommandCall { agent, .. }: CommandCall<'_>) -> String {
 /// A command's arguments, what it does, and what could be typed now.
 fn explain(name: &str, CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult {
     if let Some(command) = all().find(|command| command.name == name) {
-        let choices = (command.choices)(&ArgumentQuery { app, before: &[], typed: "" });
+        let choices = first_choices(command, app);
         let lines = choices.iter().take(SHOWN_CHOICES).map(|choice| {
             let detail =
                 if choice.detail.is_empty() { String::new() } else { format!("  {}", choice.detail) };

@@ -3,7 +3,8 @@
 use hardpan_agent::MessageRange;
 
 use super::super::command_error::SlashCommandError;
-use super::arguments::nothing;
+use super::super::compaction_price::CompactionStart;
+use super::arguments::{any_entry, nothing, sent_entry};
 use super::{CommandCall, CommandResult, LATER, SlashCommand, pluralize};
 use crate::views;
 
@@ -34,42 +35,42 @@ pub const COMMANDS: &[SlashCommand] = &[
         name: "tldr",
         arguments: "ENTRY[..ENTRY] SUMMARY",
         help: "send a summary in place of messages",
-        choices: nothing,
+        choices: sent_entry,
         run: |call| Box::pin(change_messages(MessageChange::Summarise, call)),
     },
     SlashCommand {
         name: "delete",
         arguments: "ENTRY[..ENTRY]",
         help: "leave messages out of requests",
-        choices: nothing,
+        choices: sent_entry,
         run: |call| Box::pin(change_messages(MessageChange::Delete, call)),
     },
     SlashCommand {
         name: "restore",
         arguments: "ENTRY[..ENTRY]",
         help: "send messages as they are again",
-        choices: nothing,
+        choices: sent_entry,
         run: |call| Box::pin(change_messages(MessageChange::Restore, call)),
     },
     SlashCommand {
         name: "detach",
         arguments: "[ENTRY]",
         help: "layout panels: move the messages so far, or up to ENTRY, into a history panel",
-        choices: nothing,
+        choices: sent_entry,
         run: |call| Box::pin(detach(call)),
     },
     SlashCommand {
         name: "freeze",
         arguments: "[ENTRY]",
         help: "the same as /detach",
-        choices: nothing,
+        choices: sent_entry,
         run: |call| Box::pin(detach(call)),
     },
     SlashCommand {
         name: "recall",
         arguments: "ID",
         help: "show what a message holds that requests show as a line",
-        choices: nothing,
+        choices: any_entry,
         run: |call| Box::pin(recall(call)),
     },
     SlashCommand {
@@ -143,7 +144,8 @@ async fn recall(CommandCall { arguments, agent, .. }: CommandCall<'_>) -> Comman
 }
 
 async fn compact(CommandCall { arguments, agent, .. }: CommandCall<'_>) -> CommandResult {
+    let start = CompactionStart::new(agent);
     let compacted = agent.compact(Some(arguments.to_owned()).filter(|text| !text.is_empty())).await?;
-    let messages = pluralize(compacted.messages, "message");
-    Ok(format!("replaced {messages} with a summary:\n\n{}", compacted.summary))
+    let done = start.after_text(agent, compacted.messages);
+    Ok(format!("{done}\n\n{}", compacted.summary))
 }

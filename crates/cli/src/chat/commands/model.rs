@@ -5,6 +5,7 @@ use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_app::ConversationApp;
 use hardpan_economy::PlannedAction;
 use hardpan_models::{Model, Provider, ThinkingRequest, ThinkingSetting};
+use hardpan_terminal::blocks::format::short_count;
 use hardpan_terminal::model::Mode;
 use hardpan_tools::ToolState;
 
@@ -89,16 +90,26 @@ pub fn models(app: &ConversationApp) -> Vec<Choice> {
     let offered = catalogue.models().filter(|model| !model.gone && usable.contains(&&*model.provider));
     let describe = |model: &Model| {
         let price = match model.price.is_known() {
-            true => format!(", ${} in, ${} out per million", model.price.input, model.price.output),
+            true => format!(", ${} in, ${} out", model.price.input, model.price.output),
             false => String::new(),
         };
-        choice(model.name(), format!("{} tokens{price}", thousands(model.context as usize)))
+        choice(model.name(), format!("{} tokens{price}", short_count(model.context as usize)))
     };
     offered.map(describe).collect()
 }
 
 fn levels() -> Vec<Choice> {
-    ["off", "low", "medium", "high", "xhigh", "max", "default"].map(|level| choice(level, "")).to_vec()
+    [
+        ("default", "as the model's maker sets it"),
+        ("off", "answers at once"),
+        ("low", "short thoughts"),
+        ("medium", "some thought"),
+        ("high", "much thought"),
+        ("xhigh", "more, where the model offers it"),
+        ("max", "as much as it can"),
+    ]
+    .map(|(level, meaning)| choice(level, meaning))
+    .to_vec()
 }
 
 /// The tools, with their state.

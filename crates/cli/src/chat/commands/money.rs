@@ -122,6 +122,7 @@ fn acts(query: &ArgumentQuery<'_>) -> Vec<Choice> {
             choice("tool", "NAME: switching a tool on or off"),
             choice("open", "PATH: adding a file to the context"),
             choice("close", "PATH: taking one out of it"),
+            choice("compact", "replacing older messages with a summary"),
         ],
         ["agent"] => agents(query.app),
         ["model"] => models(query.app),

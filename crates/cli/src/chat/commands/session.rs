@@ -8,7 +8,7 @@ use hardpan_tools::{UndoOutcome, UndoneFile};
 
 use super::super::command_error::SlashCommandError;
 use super::super::display;
-use super::arguments::{choice, nothing};
+use super::arguments::{any_entry, choice, nothing};
 use super::{CommandCall, CommandResult, SlashCommand, pluralize};
 use crate::output::{Align, Table, cut};
 use crate::sessions::day_and_minute;
@@ -34,7 +34,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         name: "label",
         arguments: "ENTRY [TEXT]",
         help: "label a message for /tree",
-        choices: nothing,
+        choices: any_entry,
         run: |call| Box::pin(label(call)),
     },
     SlashCommand {
@@ -55,7 +55,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         name: "resume",
         arguments: "[SESSION]",
         help: "list earlier conversations, or switch to one",
-        choices: nothing,
+        choices: |query| if query.is_first() { query.sessions() } else { Vec::new() },
         run: |call| Box::pin(resume(call)),
     },
     SlashCommand {
@@ -70,7 +70,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         arguments: "[ENTRY [files] [summary]]",
         help: "list the messages, or go back to one: with its files, with a summary of what you leave",
         choices: |query| match query.before {
-            [] => Vec::new(),
+            [] => query.entries(),
             _ => vec![
                 choice("files", "undoes what was done to files since"),
                 choice("summary", "keeps a summary of what you leave"),
@@ -79,10 +79,17 @@ pub const COMMANDS: &[SlashCommand] = &[
         run: |call| Box::pin(tree(call)),
     },
     SlashCommand {
+        name: "reload",
+        arguments: "",
+        help: "load the extensions anew",
+        choices: nothing,
+        run: |call| Box::pin(reload(call)),
+    },
+    SlashCommand {
         name: "fork",
         arguments: "[ENTRY]",
         help: "copy this conversation into a new one and continue there",
-        choices: nothing,
+        choices: any_entry,
         run: |call| Box::pin(fork(call)),
     },
 ];
@@ -163,6 +170,15 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
     format!("{}/resume SESSION switches to one of them", table.render(views::width()))
 }
 
+async fn reload(CommandCall { app, .. }: CommandCall<'_>) -> CommandResult {
+    app.reload_extensions().await;
+    let names: Vec<String> = app.extensions.list().into_iter().map(|extension| extension.name).collect();
+    Ok(match names.len() {
+        0 => "there are no extensions to load".into(),
+        count => format!("loaded {}: {}", pluralize(count, "extension"), names.join(", ")),
+    })
+}
+
 async fn undo(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResult {
     // Waits for the end of the run: undoing half of it would leave the files in between.
     agent.wait_until_idle().await;
@@ -187,7 +203,7 @@ fn undone_lines(undone: &[UndoneFile]) -> String {
     undone.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-async fn tree(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> CommandResult {
+async fn tree(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandResult {
     if arguments.is_empty() {
         return message_list(app);
     }
@@ -203,11 +219,11 @@ async fn tree(CommandCall { arguments, app, agent, .. }: CommandCall<'_>) -> Com
     }
     let went = format!("went back to {entry}; the session keeps the messages after it");
     if !wants_files {
-        agent.go_to_entry(entry, leave).await?;
+        app.go_to_entry(entry, leave).await?;
         return Ok(went);
     }
     let session = app.read_session()?;
-    agent.go_to_entry(entry, leave).await?;
+    app.go_to_entry(entry, leave).await?;
     let undone = app.undo_after(&session, entry)?;
     Ok(format!("{went}\n{}", undone_lines(&undone)).trim_end().to_owned())
 }

@@ -17,7 +17,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     SlashCommand {
         name: "init",
         arguments: "",
-        help: "write an AGENTS.md with what is known about the project; asks first, changes none that is there",
+        help: "write an AGENTS.md with what is known about the project; a model can improve it, at a price",
         choices: nothing,
         run: |call| Box::pin(async move { init::init_here(call.app).await }),
     },

@@ -40,7 +40,7 @@ impl Session {
                     let mark = if mode == self.current_mode() { '*' } else { ' ' };
                     format!("{mark} {:<6} {}", mode.name(), mode.meaning())
                 };
-                self.face.agent(AgentUpdate::Output(Mode::EVERY.map(line).join("\n")));
+                self.face.agent(AgentUpdate::Reply(Mode::EVERY.map(line).join("\n")));
             }
             Some(Mode::All) if !modes::has_sandbox(&self.app) => {
                 self.note("mode all needs the sandbox, which is off or not available here");
@@ -66,7 +66,13 @@ impl Session {
         self.plan_question = Some(id);
         let choices = modes::PLAN_ANSWERS.map(str::to_owned).to_vec();
         let text = modes::PLAN_QUESTION.to_owned();
-        self.face.agent(AgentUpdate::QuestionAsked(QuestionPrompt { id, text, choices, is_secret: false }));
+        self.face.agent(AgentUpdate::QuestionAsked(QuestionPrompt {
+            id,
+            text,
+            choices,
+            is_secret: false,
+            ..QuestionPrompt::default()
+        }));
     }
 
     /// Carries out a plan, gives it to the editor, or goes on with what the person said instead.

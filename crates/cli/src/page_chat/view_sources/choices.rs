@@ -11,6 +11,8 @@ use hardpan_terminal::blocks::pickers::{Choice, ModelPrices, ModelRow, ModelStat
 use hardpan_terminal::views::{ChoiceData, ModelData};
 use hardpan_tools::ToolState;
 
+use crate::chat::commands::layout_meaning;
+
 /// The levels of `/thinking`, as the picker shows them.
 const EFFORTS: [&str; 7] = ["default", "off", "low", "medium", "high", "xhigh", "max"];
 
@@ -107,15 +109,6 @@ pub fn layouts(app: &ConversationApp) -> ChoiceData {
         (choice, format!("/layout {layout}"))
     };
     ChoiceData { title: "layout".into(), choices: LayoutName::ALL.map(choice).to_vec(), stays_open: false }
-}
-
-fn layout_meaning(layout: LayoutName) -> &'static str {
-    match layout {
-        LayoutName::Strata => "what is stable first; garbage is folded where it pays",
-        LayoutName::Tiers => "by how long each piece has been unchanged, in tiers",
-        LayoutName::Panels => "panels in the order of their last change",
-        LayoutName::Inline => "everything where it was said",
-    }
 }
 
 /// The agents.

@@ -36,7 +36,7 @@ fn row(app: &ConversationApp, summary: &SessionSummary, session: Option<&Session
         name: summary.name.as_deref().map(str::to_owned),
         prompt: summary.first_prompt.clone().unwrap_or_default(),
         agent: None,
-        branch: String::new(),
+        branch: summary.git_branch.as_deref().unwrap_or_default().to_owned(),
         turns: session.map_or(summary.messages, prompts),
         cost: Cost {
             paid: summary.dollars,

@@ -3,7 +3,7 @@
 use hardpan_app::ConversationApp;
 use hardpan_app::actions::TURN_ENTRY;
 use hardpan_prompt::{MessageBody, MessagePart};
-use hardpan_session::{Entry, Record, Session};
+use hardpan_session::{Entry, POSITION_RECORD, Record, Session};
 use hardpan_terminal::blocks::pickers::{GoingOn, StepBack, TreeStep};
 use hardpan_terminal::views::{TreeData, TreeItem};
 
@@ -125,6 +125,8 @@ fn steps(session: &Session) -> (Vec<Step>, Vec<usize>) {
             Record::Custom { custom_type, data } if &**custom_type == TURN_ENTRY => {
                 step.turns.extend(data.as_u64());
             }
+            // It may stand behind the middle of a step, whose end is elsewhere.
+            Record::Custom { custom_type, .. } if &**custom_type == POSITION_RECORD => continue,
             _ => {}
         }
         step.end = at;

@@ -119,7 +119,13 @@ fn check_tools(body: &Value, target: &Target) -> CheckResult {
         tools.len().to_string()
     })?;
     require(body.get("tools").is_none() || !tools.is_empty(), "declared tools are some", || "none".into())?;
-    for tool in tools {
+    let is_search = |tool: &&Value| tool["type"] == "web_search_20250305";
+    for search in tools.iter().filter(is_search) {
+        object(search, &["type", "name", "max_uses"])?;
+        let is_whole = search["name"] == "web_search" && search["max_uses"].as_u64() > Some(0);
+        require(is_whole, "a search has a name and a limit", || search.to_string())?;
+    }
+    for tool in tools.iter().filter(|tool| !is_search(tool)) {
         object(tool, &["name", "description", "input_schema", "cache_control"])?;
         require(tool["input_schema"]["type"] == "object", "a tool takes an object", || tool.to_string())?;
     }

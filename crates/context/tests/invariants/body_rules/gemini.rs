@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hardpan_context::Target;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{list, object, text};
 use crate::violation::{CheckResult, require};
@@ -11,7 +11,7 @@ use crate::violation::{CheckResult, require};
 const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub fn check(body: &Value, target: &Target) -> CheckResult {
-    object(body, &["systemInstruction", "tools", "contents", "generationConfig"])?;
+    object(body, &["systemInstruction", "tools", "toolConfig", "contents", "generationConfig"])?;
     let config = object(&body["generationConfig"], &["maxOutputTokens", "thinkingConfig"])?;
     require(config["maxOutputTokens"].as_u64() > Some(0), "there is room for an answer", || {
         body["generationConfig"].to_string()
@@ -47,8 +47,26 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
 fn check_tools(body: &Value, target: &Target) -> Result<bool, crate::violation::Violation> {
     let Some(tools) = body.get("tools") else { return Ok(false) };
     require(target.model.tools, "no tools for a model without", || tools.to_string())?;
-    require(list(tools).len() == 1, "declared tools are some", || tools.to_string())?;
-    let functions = list(&object(&tools[0], &["functionDeclarations"])?["functionDeclarations"]);
+    let is_search = |entry: &&Value| entry.get("googleSearch").is_some();
+    let (searches, entries): (Vec<&Value>, Vec<&Value>) = list(tools).iter().partition(is_search);
+    let is_some = searches.len() <= 1 && entries.len() <= 1 && !list(tools).is_empty();
+    require(is_some, "declared tools are some", || tools.to_string())?;
+    for search in &searches {
+        require(
+            object(search, &["googleSearch"])?["googleSearch"] == json!({}),
+            "a search has no settings",
+            || search.to_string(),
+        )?;
+    }
+    let both = !searches.is_empty() && !entries.is_empty();
+    let allowed = body.get("toolConfig") == Some(&json!({"includeServerSideToolInvocations": true}));
+    require(
+        both == body.get("toolConfig").is_some() && allowed == both,
+        "a search beside tools is allowed",
+        || body["toolConfig"].to_string(),
+    )?;
+    let Some(entry) = entries.first() else { return Ok(false) };
+    let functions = list(&object(entry, &["functionDeclarations"])?["functionDeclarations"]);
     require(!functions.is_empty(), "declared tools are some", || tools.to_string())?;
     let mut seen = BTreeSet::new();
     for function in functions {

@@ -36,7 +36,13 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
     require(tools.is_empty() || target.model.tools, "no tools for a model without", || {
         tools.len().to_string()
     })?;
-    for tool in tools {
+    let (searches, tools): (Vec<&Value>, Vec<&Value>) =
+        tools.iter().partition(|tool| tool["type"] == "web_search");
+    require(searches.len() <= 1, "a search is declared once", || searches.len().to_string())?;
+    for search in searches {
+        object(search, &["type"])?;
+    }
+    for tool in &tools {
         object(tool, &["type", "name", "description", "parameters", "strict"])?;
         let is_function = tool["type"] == "function" && tool["parameters"]["type"] == "object";
         require(is_function && tool["strict"] == false, "a tool takes an object", || tool.to_string())?;

@@ -194,6 +194,7 @@ fn for_each_piece(block: &Block, hash: u64, add: &mut dyn FnMut(u64, PieceOrigin
         Content::Reasoning(reasoning) => add(hash, PieceOrigin::from_origin(&reasoning.origin)),
         Content::Call(call) => add(hash, PieceOrigin::from_origin(&call.origin)),
         Content::ToolChange(change) => add(hash, PieceOrigin::from_origin(&change.origin)),
+        Content::Provider(block) => add(hash, PieceOrigin::from_origin(&block.origin)),
     }
 }
 

@@ -184,7 +184,13 @@ impl MessageReader<'_> {
         let has_citations =
             tag == "text" && node.value["citations"].as_array().is_some_and(|list| !list.is_empty());
         if tag == "document" || has_citations {
-            self.fields.sources.push(SourceBlock { path, in_answer, is_document: tag == "document" });
+            let citations = has_citations.then(|| Json::new(&node.value["citations"]));
+            self.fields.sources.push(SourceBlock {
+                path,
+                in_answer,
+                is_document: tag == "document",
+                citations,
+            });
         }
         let (content, known): (Content, &[&str]) = match tag {
             "text" => return text(node, ItemKind::History),

@@ -1,5 +1,5 @@
 use hardpan_models::Protocol;
-use hardpan_prompt::TokenUsage;
+use hardpan_prompt::{Json, ProviderBlock, ProviderBlockKind, TokenUsage, WebSource};
 
 use super::*;
 use crate::stream::tests::*;
@@ -76,6 +76,7 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
     let expected = [
         start("msg_1", "claude-x"),
         AnswerEvent::Usage(ReportedUsage {
+            searches: None,
             reports_cache: false,
             ..TokenUsage { input: 25, output: 9, ..TokenUsage::default() }.into()
         }),
@@ -164,10 +165,62 @@ fn blocks_said_twice_and_indexes_used_twice_are_told_apart() {
     assert_eq!(events, [call(0, "a", "f"), ends(0), call(1, "b", "f"), ends(1), stop(StopReason::ToolUse)]);
 }
 
+fn block(kind: ProviderBlockKind, id: &str, json: &str) -> AnswerEvent {
+    let json = Json::new(&serde_json::from_str(json).unwrap());
+    AnswerEvent::ProviderBlock(ProviderBlock { kind, id: id.into(), json })
+}
+
+#[test]
+fn cited_text_is_kept_with_its_citations_and_its_sources_are_told() {
+    let citation = r#"{"type":"web_search_result_location","cited_text":"E is.","url":"https://e.org","title":"E","encrypted_index":"i+="}"#;
+    let events = read(&[
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"So: "}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"","citations":[]}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"é is"}}"#,
+        &format!(
+            r#"{{"type":"content_block_delta","index":1,"delta":{{"type":"citations_delta","citation":{citation}}}}}"#
+        ),
+        r#"{"type":"content_block_stop","index":1}"#,
+        STOP,
+    ]);
+    let whole = format!(r#"{{"type":"text","text":"é is","citations":[{citation}]}}"#);
+    let expected = [
+        AnswerEvent::Text("So: é is".into()),
+        block(ProviderBlockKind::CitedText { bytes: 5, after: 0 }, "", &whole),
+        AnswerEvent::Sources(vec![WebSource { title: "E".into(), url: "https://e.org".into() }]),
+        stop(StopReason::End),
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn a_search_of_the_provider_is_told_and_kept_as_it_came() {
+    let result = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"https://e.org","title":"E","encrypted_content":"x+/="}]}"#;
+    let events = read(&[
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"\"news\"}"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        &format!(r#"{{"type":"content_block_start","index":1,"content_block":{result}}}"#),
+        r#"{"type":"content_block_stop","index":1}"#,
+        STOP,
+    ]);
+    let call = r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"news"}}"#;
+    let expected = [
+        AnswerEvent::WebSearch { query: "news".into() },
+        block(ProviderBlockKind::Call, "s", call),
+        block(ProviderBlockKind::Result, "s", result),
+        stop(StopReason::End),
+    ];
+    assert_eq!(events, expected);
+}
+
 #[test]
 fn what_the_provider_does_itself_is_a_footnote() {
     let events = read(&[
-        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"code_execution","input":{}}}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\""}}"#,
         r#"{"type":"content_block_stop","index":0}"#,
     ]);

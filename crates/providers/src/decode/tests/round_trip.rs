@@ -262,7 +262,9 @@ fn as_gemini(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
                     }
                     rest.push(unmarked(block));
                 }
-                Content::Text(_) | Content::Image(..) | Content::ToolChange(_) => rest.push(unmarked(block)),
+                Content::Text(_) | Content::Image(..) | Content::ToolChange(_) | Content::Provider(_) => {
+                    rest.push(unmarked(block));
+                }
             }
         }
         let blocks = [results, rest].into_iter().filter(|blocks| !blocks.is_empty());

@@ -57,6 +57,7 @@ fn calls_results_and_signatures_are_read() {
             ),
             Content::Image(..) => "image".to_owned(),
             Content::ToolChange(_) => "change of a tool".to_owned(),
+            Content::Provider(_) => "search".to_owned(),
         };
         message.blocks.iter().map(|block| kind(&block.content)).collect()
     };

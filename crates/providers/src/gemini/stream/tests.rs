@@ -56,6 +56,7 @@ fn thoughts_text_and_parallel_calls_are_read() {
             MessagePart::Text { .. } => "text",
             MessagePart::ToolCall(_) => "call",
             MessagePart::Image(_) => "image",
+            MessagePart::ProviderBlock(_) | MessagePart::Sources { .. } => "search",
         })
         .collect();
     assert_eq!(kinds, ["reasoning", "text", "signature", "call", "call"]);

@@ -142,6 +142,7 @@ fn a_cut_call_is_never_run() {
 fn usage_is_found_wherever_it_stands_and_told_once() {
     let usage = [
         AnswerEvent::Usage(ReportedUsage {
+            searches: None,
             reports_cache: false,
             ..TokenUsage { input: 3, output: 2, ..TokenUsage::default() }.into()
         }),

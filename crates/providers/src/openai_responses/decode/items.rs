@@ -197,6 +197,14 @@ impl ItemReader {
                 item.required("id")?.text()?;
                 reject_unknown(item, &[])
             }
+            "web_search_call" => {
+                let action = item.required("action")?; // a search need not say what for
+                action.record()?.required("type")?.one_of(&["search", "open_page", "find_in_page"])?;
+                item.required("status")?.one_of(&["in_progress", "searching", "completed", "failed"])?;
+                reject_unknown(item, &["action", "results"])?;
+                push(Role::Assistant, text_content(&json_text(item.value)), decoded);
+                Ok(())
+            }
             kind => {
                 let role = if OPAQUE_INPUT.contains(&kind) { Role::User } else { Role::Assistant };
                 push(role, text_content(&json_text(item.value)), decoded);
@@ -317,7 +325,11 @@ impl ItemReader {
             Content::Text(segments) => Some(ResultPart::Text(segments)),
             Content::Image(image, _) => Some(ResultPart::Image(image)),
             // No part is one.
-            Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => None,
+            Content::Reasoning(_)
+            | Content::Call(_)
+            | Content::Result(_)
+            | Content::ToolChange(_)
+            | Content::Provider(_) => None,
         });
         let (parts, outcome) = (parts.collect(), ToolOutcome::Done);
         let result = ToolResult { call_id, parts, outcome, origin: origin(ItemKind::History) };

@@ -1,6 +1,6 @@
 //! Parses `tools` and `tool_choice`.
 
-use hardpan_prompt::Json;
+use hardpan_prompt::{Json, WebSearch};
 use serde_json::Value;
 
 use super::{limited_text, schema, text_up_to};
@@ -57,6 +57,9 @@ fn read_tool(tool: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Decode
             Ok(())
         }
         hosted => {
+            if hosted.starts_with("web_search") {
+                decoded.prompt.web_search = Some(WebSearch { max_results: u32::MAX });
+            }
             decoded.server_tools.push(hosted.into());
             Ok(())
         }

@@ -93,6 +93,8 @@ pub enum ItemKind {
     Message,
     Reasoning,
     FunctionCall,
+    /// A search of the web, or a look at a page that it found.
+    WebSearch(Box<serde_json::Value>),
     /// A type that Hardpan does not know, by its name.
     Other(String),
 }
@@ -121,6 +123,17 @@ pub struct Part<'a> {
     pub text: Option<Str<'a>>,
     #[serde(borrow)]
     pub refusal: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub annotations: Option<Vec<Annotation<'a>>>,
+}
+
+/// A note to a text; only citations of pages have an address.
+#[derive(Debug, Deserialize)]
+pub struct Annotation<'a> {
+    #[serde(borrow)]
+    pub url: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub title: Option<Str<'a>>,
 }
 
 impl<'a> Item<'a> {
@@ -139,6 +152,14 @@ impl<'a> Item<'a> {
             "message" => ItemKind::Message,
             "reasoning" => ItemKind::Reasoning,
             "function_call" => ItemKind::FunctionCall,
+            "web_search_call" => {
+                let item = serde_json::from_str(raw.get()).map_err(wrong)?;
+                return Ok(Item {
+                    kind: ItemKind::WebSearch(Box::new(item)),
+                    id,
+                    fields: ItemFields::default(),
+                });
+            }
             other => {
                 return Ok(Item {
                     kind: ItemKind::Other(other.to_owned()),

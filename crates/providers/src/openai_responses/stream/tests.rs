@@ -17,6 +17,7 @@ const COMPLETED: &str = r#"{"type":"response.completed","response":{"id":"resp_1
 
 fn usage() -> AnswerEvent {
     AnswerEvent::Usage(ReportedUsage {
+        searches: None,
         reports_cache: false,
         ..TokenUsage { input: 10, output: 5, ..TokenUsage::default() }.into()
     })

@@ -331,6 +331,7 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
         }
     }
     events.push(AnswerEvent::Usage(ReportedUsage {
+        searches: None,
         reports_cache: protocol == Protocol::Gemini,
         ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()
     }));

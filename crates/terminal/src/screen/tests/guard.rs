@@ -55,6 +55,26 @@ fn every_mode_that_was_switched_on_is_off_again_after_a_drop() {
 }
 
 #[test]
+fn the_mouse_is_taken_in_the_alternate_screen_alone_and_never_left_on() {
+    let recording = Recording::default();
+    let options = GuardOptions { takes_mouse: true, ..GuardOptions::default() };
+    let guard = TerminalGuard::enter(CountedRawMode::default(), recording.clone(), options).unwrap();
+    let mut bytes = recording.take();
+    assert_eq!(modes_on(&bytes), ["2004", "1004"]);
+    guard.enter_alternate().unwrap();
+    bytes.extend(recording.take());
+    assert_eq!(modes_on(&bytes), ["2004", "1004", "1049", "1007", "1000", "1006"]);
+    guard.leave_alternate().unwrap();
+    bytes.extend(recording.take());
+    assert_eq!(modes_on(&bytes), ["2004", "1004"]);
+    // A signal, a panic, the shell or an editor in between.
+    guard.enter_alternate().unwrap();
+    guard.handle().restore().unwrap();
+    bytes.extend(recording.take());
+    assert_eq!(modes_on(&bytes), ["7", "25"]);
+}
+
+#[test]
 fn restoring_twice_restores_once_and_suspending_takes_it_back_again() {
     let (recording, raw) = (Recording::default(), CountedRawMode::default());
     let guard = TerminalGuard::enter(raw.clone(), recording.clone(), GuardOptions::default()).unwrap();
@@ -73,7 +93,7 @@ fn restoring_twice_restores_once_and_suspending_takes_it_back_again() {
 fn a_restoration_erases_the_live_area_that_the_page_left() {
     let rows = Arc::new(AtomicU16::new(3));
     let recording = Recording::default();
-    let options = GuardOptions { rows_above_cursor: Some(rows.clone()) };
+    let options = GuardOptions { rows_above_cursor: Some(rows.clone()), ..GuardOptions::default() };
     let guard = TerminalGuard::enter(CountedRawMode::default(), recording.clone(), options).unwrap();
     recording.take();
     drop(guard);

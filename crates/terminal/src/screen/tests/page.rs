@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use ratatui::text::Line;
 
-use super::super::{CursorPlace, Frame, PageScreen, Rewrap, ScreenSize};
+use super::super::{CursorPlace, Frame, PageScreen, PrintedPicture, Rewrap, ScreenSize};
 use super::{Recording, assert_nothing_forbidden, frame};
 
 /// A terminal that keeps its scrollback, after a shell has printed some lines.
@@ -118,8 +118,8 @@ proptest! {
         let size = ScreenSize { columns: 40, rows: 20 };
         let (mut one, mut other) = (Emulator::new(size, 3), Emulator::new(size, 3));
         let (first, second) = (Recording::default(), Recording::default());
-        let mut changing = PageScreen::new(first.clone(), Rewrap::Yes);
-        let mut whole = PageScreen::new(second.clone(), Rewrap::Yes);
+        let mut changing = PageScreen::new(first.clone(), Rewrap::Reported);
+        let mut whole = PageScreen::new(second.clone(), Rewrap::Reported);
         for (height, number) in frames {
             let frame = frame(&[], height, number);
             changing.draw(&frame, size, Duration::ZERO).unwrap();
@@ -136,11 +136,12 @@ proptest! {
 #[test]
 fn a_frame_is_one_synchronized_update_and_the_cursor_stands_in_the_live_area() {
     let recording = Recording::default();
-    let mut page = PageScreen::new(recording.clone(), Rewrap::Yes);
+    let mut page = PageScreen::new(recording.clone(), Rewrap::Reported);
     let frame = Frame {
         print: vec![Line::from("done")],
         live: vec![Line::from("› ab"), Line::from("ask")],
         cursor: CursorPlace { row: 0, column: 4 },
+        ..Frame::default()
     };
     let size = ScreenSize { columns: 80, rows: 24 };
     page.draw(&frame, size, Duration::ZERO).unwrap();
@@ -151,19 +152,19 @@ fn a_frame_is_one_synchronized_update_and_the_cursor_stands_in_the_live_area() {
 #[test]
 fn an_unchanged_frame_writes_nothing_and_a_key_rewrites_its_row_alone() {
     let recording = Recording::default();
-    let mut page = PageScreen::new(recording.clone(), Rewrap::Yes);
+    let mut page = PageScreen::new(recording.clone(), Rewrap::Reported);
     let size = ScreenSize { columns: 80, rows: 24 };
     let typed = |text: &str| Frame {
-        print: Vec::new(),
         live: vec![Line::from("long row that stays"), Line::from(text.to_owned()), Line::from("status")],
         cursor: CursorPlace { row: 1, column: text.len() },
+        ..Frame::default()
     };
     page.draw(&typed("a"), size, Duration::ZERO).unwrap();
     recording.take();
     page.draw(&typed("a"), size, Duration::ZERO).unwrap();
     assert_eq!(recording.take(), b"");
     page.draw(&typed("ab"), size, Duration::ZERO).unwrap();
-    let expected = "\x1b[?2026h\x1b[?7l\rab\x1b[K\x1b[?7h\r\x1b[2C\x1b[?2026l";
+    let expected = "\x1b[?2026h\x1b[?7l\r\x1b[Kab\x1b[?7h\r\x1b[2C\x1b[?2026l";
     assert_eq!(String::from_utf8(recording.take()).unwrap(), expected);
 }
 
@@ -172,7 +173,7 @@ fn a_full_row_keeps_its_last_column() {
     let size = ScreenSize { columns: 20, rows: 5 };
     let mut emulator = Emulator::new(size, 0);
     let recording = Recording::default();
-    let mut page = PageScreen::new(recording.clone(), Rewrap::Yes);
+    let mut page = PageScreen::new(recording.clone(), Rewrap::Reported);
     let full = |c: &str| Frame { live: vec![Line::from(c.repeat(25)), Line::from("s")], ..Frame::default() };
     page.draw(&full("a"), size, Duration::ZERO).unwrap();
     page.draw(&full("b"), size, Duration::ZERO).unwrap();
@@ -183,9 +184,9 @@ fn a_full_row_keeps_its_last_column() {
 #[test]
 fn where_lines_are_rewrapped_the_way_up_counts_the_rows_that_became_of_the_old_ones() {
     let recording = Recording::default();
-    let mut page = PageScreen::new(recording.clone(), Rewrap::Yes);
+    let mut page = PageScreen::new(recording.clone(), Rewrap::Reported);
     let live = vec![Line::from("x".repeat(70)), Line::from("› "), Line::from("s")];
-    let frame = Frame { print: Vec::new(), live, cursor: CursorPlace { row: 1, column: 2 } };
+    let frame = Frame { live, cursor: CursorPlace { row: 1, column: 2 }, ..Frame::default() };
     page.draw(&frame, ScreenSize { columns: 80, rows: 24 }, Duration::from_secs(1)).unwrap();
     recording.take();
     let narrow = ScreenSize { columns: 30, rows: 24 };
@@ -197,4 +198,20 @@ fn where_lines_are_rewrapped_the_way_up_counts_the_rows_that_became_of_the_old_o
     page.draw(&frame, ScreenSize { columns: 20, rows: 24 }, Duration::from_millis(2100)).unwrap();
     let bytes = String::from_utf8(recording.take()).unwrap();
     assert!(bytes.starts_with("\x1b[?2026h\x1b[1A\r\x1b[J"), "{bytes:?}");
+}
+
+#[test]
+fn a_picture_stands_between_its_lines_and_the_live_area_below_it() {
+    let recording = Recording::default();
+    let mut page = PageScreen::new(recording.clone(), Rewrap::Reported);
+    let picture = |after| PrintedPicture { after, bytes: format!("<{after}>") };
+    let frame = Frame {
+        print: vec![Line::from("one"), Line::from("two")],
+        pictures: vec![picture(1), picture(2)],
+        live: vec![Line::from("› ")],
+        ..Frame::default()
+    };
+    page.draw(&frame, ScreenSize { columns: 80, rows: 24 }, Duration::ZERO).unwrap();
+    let expected = "\x1b[?2026h\r\x1b[Jone\r\n<1>\r\ntwo\r\n<2>\r\n\x1b[?7l› \x1b[?7h\r\x1b[?2026l";
+    assert_eq!(String::from_utf8(recording.take()).unwrap(), expected);
 }

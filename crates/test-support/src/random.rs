@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 
 /// A source of numbers. The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    /// Numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Random(seed.wrapping_mul(0x2545_F491_4F6C_DD1D).wrapping_add(1))
     }

@@ -1,0 +1,267 @@
+//! Where extensions are looked for: `--extension`, the project's folders if the user trusts them, and
+//! the user's folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hardpan_extensions::{FileSources, ModuleSources};
+use serde::Serialize;
+
+use super::extension_name;
+use crate::notice::{Notice, NoticeSink};
+use crate::options::OpenOptions;
+use crate::settings::{FOREIGN_EXTENSIONS, ProjectFiles};
+
+/// The folders of a project that hold extensions, relative to its root.
+pub(super) const PROJECT_FOLDERS: [&str; 2] = [".hardpan/extensions", FOREIGN_EXTENSIONS];
+
+/// The folder of the user's extensions, below the config folder.
+pub(super) const USER_FOLDER: &str = "extensions";
+
+/// Who brought an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtensionOrigin {
+    /// `--extension` named it.
+    Argument,
+    /// It is the project's, which the user trusts as it is.
+    Project,
+    /// It is the user's own.
+    User,
+}
+
+/// An extension that can be loaded.
+#[derive(Clone)]
+pub struct FoundExtension {
+    /// Its name: that of its file or folder.
+    pub name: String,
+    /// Its main file.
+    pub entry: PathBuf,
+    /// Where it was found.
+    pub origin: ExtensionOrigin,
+    /// Its source files.
+    pub(crate) sources: Arc<dyn ModuleSources>,
+}
+
+/// A folder of a project as it was when the user's trust was checked: nothing is read a second time.
+struct TrustedSources {
+    root: PathBuf,
+    files: Arc<BTreeMap<PathBuf, Vec<u8>>>,
+    project: PathBuf,
+}
+
+impl ModuleSources for TrustedSources {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let content = path.strip_prefix(&self.project).ok().and_then(|path| self.files.get(path));
+        let content = content.ok_or(io::ErrorKind::NotFound)?;
+        String::from_utf8(content.clone()).map_err(io::Error::other)
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// All extensions, in the order in which they are loaded: those that were named, the project's, the
+/// user's. The same file is found once.
+pub fn find_extensions(
+    options: &OpenOptions,
+    root: &Path,
+    project_files: Option<&ProjectFiles>,
+    notices: &dyn NoticeSink,
+) -> Vec<FoundExtension> {
+    let mut found: Vec<FoundExtension> = Vec::new();
+    let mut add = |extension: FoundExtension| {
+        if !found.iter().any(|known| known.entry == extension.entry) {
+            found.push(extension);
+        }
+    };
+    for path in &options.extensions {
+        match named_extensions(path) {
+            Ok(extensions) => extensions.into_iter().for_each(&mut add),
+            Err(error) => {
+                let error = error.to_string();
+                notices.notice(Notice::ExtensionNotLoaded { path: path.clone(), error });
+            }
+        }
+    }
+    if !options.discover_extensions {
+        return found;
+    }
+    if let Some(files) = project_files {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        project_extensions(&root, files).into_iter().for_each(&mut add);
+    }
+    let user_folder = options.user_folders.config.as_ref().map(|folder| folder.join(USER_FOLDER));
+    if let Some(extensions) =
+        user_folder.and_then(|folder| folder_extensions(&folder, ExtensionOrigin::User).ok())
+    {
+        extensions.into_iter().for_each(&mut add);
+    }
+    found
+}
+
+/// A file that was named, or what a named folder holds.
+fn named_extensions(path: &Path) -> io::Result<Vec<FoundExtension>> {
+    let path = path.canonicalize()?;
+    if path.is_dir() {
+        let found = folder_extensions(&path, ExtensionOrigin::Argument)?;
+        return match found.is_empty() {
+            true => Err(io::Error::new(io::ErrorKind::NotFound, "the folder holds no extension")),
+            false => Ok(found),
+        };
+    }
+    let folder = path.parent().unwrap_or(&path);
+    Ok(vec![on_disk(&path, folder, ExtensionOrigin::Argument)?])
+}
+
+fn on_disk(entry: &Path, root: &Path, origin: ExtensionOrigin) -> io::Result<FoundExtension> {
+    let sources = Arc::new(FileSources::new(root)?);
+    Ok(FoundExtension { name: extension_name(entry), entry: entry.canonicalize()?, origin, sources })
+}
+
+fn folder_extensions(folder: &Path, origin: ExtensionOrigin) -> io::Result<Vec<FoundExtension>> {
+    let folder = folder.canonicalize()?;
+    fs::read_dir(&folder)?;
+    let list = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| PathBuf::from(entry.file_name())).collect()
+    };
+    let files = FolderFiles {
+        list: &list,
+        is_file: &|path: &Path| path.is_file(),
+        read: &|path: &Path| fs::read_to_string(path).ok(),
+    };
+    let entries = files.entries_of(&folder);
+    Ok(entries.into_iter().filter_map(|(entry, root)| on_disk(&entry, &root, origin).ok()).collect())
+}
+
+fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> {
+    let content = files.files();
+    let mut found = Vec::new();
+    for place in PROJECT_FOLDERS {
+        let folder = root.join(place);
+        let relative = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
+        let list = |folder: &Path| {
+            let folder = relative(folder);
+            let below = content.keys().filter_map(|path| path.strip_prefix(&folder).ok());
+            let mut names: Vec<PathBuf> = below
+                .filter_map(|path| path.components().next().map(|part| PathBuf::from(part.as_os_str())))
+                .collect();
+            names.dedup();
+            names
+        };
+        let files = FolderFiles {
+            list: &list,
+            is_file: &|path: &Path| content.contains_key(&relative(path)),
+            read: &|path: &Path| String::from_utf8(content.get(&relative(path))?.clone()).ok(),
+        };
+        for (entry, extension_root) in files.entries_of(&folder) {
+            let sources =
+                TrustedSources { root: extension_root, files: content.clone(), project: root.to_owned() };
+            found.push(FoundExtension {
+                name: extension_name(&entry),
+                entry,
+                origin: ExtensionOrigin::Project,
+                sources: Arc::new(sources),
+            });
+        }
+    }
+    found
+}
+
+/// The files of a folder: on disk, or as they were when they were trusted.
+struct FolderFiles<'a> {
+    /// The names in a folder.
+    list: &'a dyn Fn(&Path) -> Vec<PathBuf>,
+    is_file: &'a dyn Fn(&Path) -> bool,
+    read: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+impl FolderFiles<'_> {
+    /// The main files below a folder, each with the folder that its imports cannot leave: `*.ts`, `*.js`,
+    /// and folders with an `index` or a `package.json` that names extensions. A folder that has one of the
+    /// latter is itself an extension.
+    fn entries_of(&self, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let with_root = |root: &Path, entries: Vec<PathBuf>| -> Vec<(PathBuf, PathBuf)> {
+            entries.into_iter().map(|entry| (entry, root.to_owned())).collect()
+        };
+        if let Some(entries) = self.package_entries(folder) {
+            return with_root(folder, entries);
+        }
+        let mut found = Vec::new();
+        for name in self.names(folder) {
+            let path = folder.join(&name);
+            if is_script(&path) && (self.is_file)(&path) {
+                found.push((path, folder.to_owned()));
+            } else if let Some(entries) = self.package_entries(&path) {
+                found.extend(with_root(&path, entries));
+            }
+        }
+        found
+    }
+
+    /// The names in a folder that may be extensions, in order.
+    fn names(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut names = (self.list)(folder);
+        names.retain(|name| {
+            let text = name.to_string_lossy();
+            !text.starts_with('.') && text != "node_modules"
+        });
+        names.sort();
+        names
+    }
+
+    /// What a folder's manifest names, else its `index`.
+    fn package_entries(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let manifest = (self.read)(&folder.join("package.json"));
+        let manifest: Option<serde_json::Value> = manifest.and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(named) = manifest.as_ref().and_then(|manifest| manifest["pi"]["extensions"].as_array()) {
+            let paths = named.iter().filter_map(|path| path.as_str());
+            return Some(paths.flat_map(|path| self.named_entries(folder, path)).collect());
+        }
+        self.index_of(folder).map(|entry| vec![entry])
+    }
+
+    /// What a path of a manifest means: a file, a folder with an `index`, the scripts of a folder, or
+    /// files whose names fit a `*`.
+    fn named_entries(&self, folder: &Path, named: &str) -> Vec<PathBuf> {
+        let path = folder.join(named.trim_start_matches("./").trim_end_matches('/'));
+        if (self.is_file)(&path) {
+            return vec![path];
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let (Some((start, end)), Some(parent)) = (name.split_once('*'), path.parent()) {
+            let fits = |name: &PathBuf| {
+                let name = name.to_string_lossy();
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            };
+            let fitting = self.names(parent).into_iter().filter(fits).map(|name| parent.join(name));
+            return fitting.filter(|path| is_script(path) && (self.is_file)(path)).collect();
+        }
+        match self.index_of(&path) {
+            Some(index) => vec![index],
+            None => {
+                let inner = self.names(&path).into_iter().map(|name| path.join(name));
+                let entries = inner.filter_map(|path| match is_script(&path) && (self.is_file)(&path) {
+                    true => Some(path),
+                    false => self.index_of(&path),
+                });
+                entries.collect()
+            }
+        }
+    }
+
+    fn index_of(&self, folder: &Path) -> Option<PathBuf> {
+        ["index.ts", "index.js"].iter().map(|name| folder.join(name)).find(|path| (self.is_file)(path))
+    }
+}
+
+/// Whether a name is that of a program.
+fn is_script(path: &Path) -> bool {
+    let is_typed = path.extension().is_some_and(|extension| extension == "ts" || extension == "js");
+    is_typed && !path.to_string_lossy().ends_with(".d.ts")
+}

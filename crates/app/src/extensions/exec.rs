@@ -1,0 +1,158 @@
+//! Programs that extensions start: asked about as the model's commands are, and in the same sandbox.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hardpan_agent::{ApprovalDecision, ApprovalRequest};
+use hardpan_extensions::HostError;
+use hardpan_sandbox::{FileHandle, OutputLimits, ProcessEnd, Program, ProgramOutput, run_program_until};
+use hardpan_tools::{CallSubject, Confinement, ShellOptions};
+use serde_json::{Value, json};
+
+use super::files;
+use super::host::ExtensionHost;
+
+/// How much of a program's output is kept, in bytes.
+const MAX_OUTPUT: usize = 4 << 20;
+
+/// How long a program may run where the extension does not say.
+const MAX_TIME: Duration = Duration::from_secs(600);
+
+/// Runs a program: `{stdout, stderr, code, killed}`. One that cannot start, or may not, gives code 1.
+pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, HostError> {
+    let command =
+        arguments["command"].as_str().ok_or_else(|| HostError("command must be a string".into()))?;
+    let encode: fn(&[u8]) -> String = match arguments["bytes"].as_bool() {
+        Some(true) => |bytes| STANDARD.encode(bytes),
+        _ => |bytes| String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let failed = |reason: &str| json!({ "stdout": "", "stderr": encode(reason.as_bytes()), "code": 1, "killed": false });
+    let name = Path::new(command).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    if !host.permissions.may_ask_for_program(&name) {
+        return Ok(failed(&format!("the extension's package.json does not declare {name} in \"exec\"")));
+    }
+    let words = match approve(host, words(command, arguments)).await {
+        Ok(words) => words,
+        Err(reason) => return Ok(failed(&reason)),
+    };
+    let folder = match arguments["cwd"].as_str() {
+        Some(cwd) => files::readable_folder(host, cwd)?,
+        None => host.setting.scope.folder.clone(),
+    };
+    let input = arguments["input"].as_str().map(|input| STANDARD.decode(input)).transpose();
+    let input = input.map_err(|error| HostError(error.to_string()))?.unwrap_or_default();
+    let time = arguments["timeout"].as_u64().filter(|time| *time > 0);
+    let time = time.map_or(MAX_TIME, Duration::from_millis).min(MAX_TIME);
+    let (shell, root) = (host.setting.shell.clone(), host.setting.scope.root.clone());
+    // When the extension no longer waits, this end is dropped, and the program ends.
+    let (_owner, owned) = mpsc::channel();
+    let running =
+        tokio::task::spawn_blocking(move || start(&shell, &root, folder, &words, input, time, owned));
+    Ok(match running.await.map_err(|error| HostError(error.to_string()))? {
+        Ok(output) => result(&output, encode),
+        Err(error) => failed(&error.to_string()),
+    })
+}
+
+/// The program and its arguments. Variables that differ from the usual ones are set by `env`, so that
+/// whoever is asked sees them.
+fn words(command: &str, arguments: &Value) -> Vec<String> {
+    let variables = arguments["env"].as_object().into_iter().flatten();
+    let variables = variables.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
+    let mut words: Vec<String> = variables.collect();
+    if !words.is_empty() {
+        words.insert(0, "env".into());
+    }
+    words.push(command.to_owned());
+    let rest = arguments["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.extend(rest.map(str::to_owned));
+    words
+}
+
+/// Asks as for the same command of the model's. Returns the words to run, which the person may have
+/// changed; the error is why nothing may run.
+async fn approve(host: &Arc<ExtensionHost>, words: Vec<String>) -> Result<Vec<String>, String> {
+    let line = words.iter().map(|word| quoted(word)).collect::<Vec<String>>().join(" ");
+    let request = ApprovalRequest {
+        call_id: format!("extension:{}", host.name()).into(),
+        tool_name: "bash".into(),
+        args: json!({ "command": line }),
+        subject: CallSubject::Command(line),
+        agent: Some(format!("extension {}", host.name()).into()),
+    };
+    let _pauses = host.pause_clocks();
+    match host.setting.approvals.approve(&request).await {
+        ApprovalDecision::Allow => Ok(words),
+        ApprovalDecision::AllowChanged { args, .. } => match args["command"].as_str() {
+            Some(line) => Ok(["sh", "-c", line].map(str::to_owned).into()),
+            None => Err("the changed command is not a string".into()),
+        },
+        ApprovalDecision::Deny { reason, .. } => Err(reason),
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn start(
+    shell: &ShellOptions,
+    root: &Path,
+    folder: PathBuf,
+    words: &[String],
+    input: Vec<u8>,
+    time: Duration,
+    owned: mpsc::Receiver<Infallible>,
+) -> io::Result<ProgramOutput> {
+    // The shell finds the program in the path of its environment, and becomes it.
+    let program = Program::new(&shell.program, folder)
+        .arguments(["-c", "exec \"$0\" \"$@\""].into_iter().chain(words.iter().map(String::as_str)))
+        .variables(shell.environment.clone())
+        .input(input);
+    let limits = OutputLimits { max_bytes: MAX_OUTPUT, time };
+    match &shell.confinement {
+        Confinement::None => run_program_until(None, &program, limits, owned),
+        Confinement::Refused(reason) => Err(io::Error::other(reason.clone())),
+        Confinement::Sandbox(sandbox) => {
+            let policy = sandbox.policy.clone().with_writable([FileHandle::open(root)?]);
+            run_program_until(Some((&sandbox.launcher, &policy)), &program, limits, owned)
+        }
+    }
+}
+
+fn result(output: &ProgramOutput, encode: fn(&[u8]) -> String) -> Value {
+    let code = match output.end {
+        ProcessEnd::Exit(code) => code,
+        ProcessEnd::Signal(signal) => 128 + signal,
+        ProcessEnd::Unknown => 1,
+    };
+    json!({
+        "stdout": encode(&output.stdout),
+        "stderr": encode(&output.stderr),
+        "code": code,
+        "killed": output.timed_out || output.truncated,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_so_that_rules_see_them_whole() {
+        assert_eq!(quoted("status"), "status");
+        assert_eq!(quoted("a b; rm -rf x"), "'a b; rm -rf x'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,250 @@
+//! The files that an extension may use: those of the workspace, and those of its own folder. Keys and
+//! permissions are hidden from it as they are from the model.
+
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hardpan_extensions::HostError;
+use hardpan_files::{RegularFile, UnreadableReason, plain_path};
+use serde_json::{Value, json};
+
+use super::host::ExtensionHost;
+use super::permissions::Permissions;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// Where extensions look for data, below the home folder.
+const FOREIGN_DATA: [&str; 2] = [".pi/agent", ".pi"];
+
+/// Environment variables that extensions see.
+const VARIABLES: [&str; 10] =
+    ["HOME", "USER", "SHELL", "LANG", "LC_ALL", "TERM", "PATH", "EDITOR", "TZ", "TMPDIR"];
+
+/// The variables of the environment that an extension sees, as an object: some that every program needs,
+/// and those that the person allowed it.
+pub fn environment(permissions: &Permissions) -> Value {
+    let granted = permissions.granted().env;
+    let names = VARIABLES.iter().copied().chain(granted.iter().map(String::as_str));
+    Value::Object(
+        names.filter_map(|name| Some((name.to_owned(), json!(std::env::var(name).ok()?)))).collect(),
+    )
+}
+
+/// A folder that a program may run in.
+pub fn readable_folder(host: &ExtensionHost, folder: &str) -> Result<PathBuf, HostError> {
+    allowed_path(host, folder, Access::Read)
+}
+
+/// Carries out an operation of `node:fs`.
+pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<Value, HostError> {
+    let path =
+        arguments["path"].as_str().ok_or_else(|| HostError("EINVAL: the path must be a string".into()))?;
+    let access = match operation {
+        "readFile" | "stat" | "readdir" | "realpath" => Access::Read,
+        _ => Access::Write,
+    };
+    let place = allowed_path(host, path, access)?;
+    let is_set = |name: &str| arguments[name].as_bool() == Some(true);
+    let done = match operation {
+        "readFile" => read(host, &place).map(|bytes| json!(STANDARD.encode(bytes))),
+        "writeFile" => {
+            let mode = match (is_set("append"), is_set("exclusive")) {
+                (_, true) => WriteMode::Create,
+                (true, false) => WriteMode::Append,
+                (false, false) => WriteMode::Replace,
+            };
+            write(&place, arguments["content"].as_str().unwrap_or_default(), mode)
+        }
+        "mkdtemp" => make_unique_folder(&place),
+        "stat" => stat(&place, is_set("follow")),
+        "readdir" => list(&place, is_set("recursive")),
+        "realpath" => place.canonicalize().map(|path| json!(path)),
+        "mkdir" if is_set("recursive") => fs::create_dir_all(&place).map(|()| Value::Null),
+        "mkdir" => fs::create_dir(&place).map(|()| Value::Null),
+        "rm" => remove(&place, is_set("recursive"), is_set("folder")),
+        "rename" | "copyFile" => {
+            let to = arguments["to"]
+                .as_str()
+                .ok_or_else(|| HostError("EINVAL: the path must be a string".into()))?;
+            let to = allowed_path(host, to, Access::Write)?;
+            match operation {
+                "rename" => fs::rename(&place, to).map(|()| Value::Null),
+                _ => fs::copy(&place, to).map(|_| Value::Null),
+            }
+        }
+        _ => return Err(HostError(format!("fs.{operation} is not available in Hardpan yet"))),
+    };
+    done.map_err(|error| HostError(format!("{}: {error}, {operation} '{path}'", error_code(&error))))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// The place that a path names, if the extension may use it.
+fn allowed_path(host: &ExtensionHost, path: &str, access: Access) -> Result<PathBuf, HostError> {
+    let scope = &host.setting.scope;
+    let whole = own_place(host, plain_path(&scope.folder.join(path)));
+    let path = whole.to_str().unwrap_or(path);
+    let real = real_place(&whole);
+    if is_own(host, &real) {
+        return Ok(real);
+    }
+    let resolved = match access {
+        Access::Read => scope.resolve_for_read(path),
+        Access::Write => scope.resolve_for_write(path),
+    };
+    resolved.map_err(|error| {
+        let code = if access == Access::Read && !real.exists() { "ENOENT" } else { "EACCES" };
+        HostError(format!(
+            "{code}: {error} (extensions use the workspace and folders of their own), '{path}'"
+        ))
+    })
+}
+
+/// Whether a path without links lies in a folder of the extension's own.
+fn is_own(host: &ExtensionHost, real: &Path) -> bool {
+    // An extension may live in a folder that is hidden from others, such as that of the settings.
+    let is_hidden = host.setting.scope.hidden.iter().any(|hidden| {
+        !host.root().starts_with(hidden) && (real.starts_with(hidden) || hidden.starts_with(real))
+    });
+    let is_data = host.data_folder().is_some_and(|data| real.starts_with(&data));
+    is_data || (real.starts_with(host.root()) && !is_hidden)
+}
+
+/// The place of a path below the folder in which the system that extensions are written for keeps their data:
+/// the same path in the folder that the extension has here.
+fn own_place(host: &ExtensionHost, path: PathBuf) -> PathBuf {
+    let home = std::env::home_dir();
+    let mut foreign = home.iter().flat_map(|home| FOREIGN_DATA.map(|folder| home.join(folder)));
+    match foreign.find_map(|foreign| path.strip_prefix(foreign).ok().map(Path::to_owned)) {
+        Some(rest) => host.data_folder().map_or(path, |data| data.join(rest)),
+        None => path,
+    }
+}
+
+/// The path with links resolved, as far as it exists.
+fn real_place(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => real_place(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn read(host: &ExtensionHost, place: &Path) -> io::Result<Vec<u8>> {
+    // A file of the workspace is judged when it is open: its name may be another link to a hidden one.
+    let opened = match is_own(host, place) {
+        true => RegularFile::open(place),
+        false => host.setting.scope.guard().open(place),
+    };
+    opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(|reason| {
+        let kind = match &reason {
+            UnreadableReason::Missing => io::ErrorKind::NotFound,
+            UnreadableReason::Directory => io::ErrorKind::IsADirectory,
+            UnreadableReason::Permission | UnreadableReason::Private => io::ErrorKind::PermissionDenied,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, reason)
+    })
+}
+
+/// How a file is written.
+#[derive(Clone, Copy)]
+enum WriteMode {
+    Replace,
+    Append,
+    /// Only if there is none.
+    Create,
+}
+
+fn write(place: &Path, content: &str, mode: WriteMode) -> io::Result<Value> {
+    let bytes = STANDARD.decode(content).map_err(io::Error::other)?;
+    let mut options = fs::OpenOptions::new();
+    match mode {
+        WriteMode::Replace => options.create(true).write(true).truncate(true),
+        WriteMode::Append => options.create(true).append(true),
+        WriteMode::Create => options.create_new(true).write(true),
+    };
+    options.open(place)?.write_all(&bytes)?;
+    Ok(Value::Null)
+}
+
+/// Makes a folder whose name begins with that of `prefix`, and which was not there.
+fn make_unique_folder(prefix: &Path) -> io::Result<Value> {
+    loop {
+        let number = RandomState::new().hash_one(0) % (1 << 24);
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(format!("{number:06x}"));
+        match fs::create_dir(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| json!(PathBuf::from(name))),
+        }
+    }
+}
+
+fn kind(file_type: fs::FileType) -> &'static str {
+    match file_type {
+        link if link.is_symlink() => "symlink",
+        folder if folder.is_dir() => "directory",
+        file if file.is_file() => "file",
+        _ => "other",
+    }
+}
+
+fn stat(place: &Path, follow: bool) -> io::Result<Value> {
+    let found = if follow { fs::metadata(place)? } else { fs::symlink_metadata(place)? };
+    let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(
+        json!({ "size": found.len(), "kind": kind(found.file_type()), "mtimeMs": since.as_secs_f64() * 1000.0 }),
+    )
+}
+
+fn list(place: &Path, recursive: bool) -> io::Result<Value> {
+    let mut entries = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(place.join(&folder))? {
+            let entry = entry?;
+            let name = folder.join(entry.file_name());
+            let file_type = entry.file_type()?;
+            if recursive && file_type.is_dir() {
+                folders.push(name.clone());
+            }
+            entries.push((name.to_string_lossy().into_owned(), kind(file_type)));
+        }
+    }
+    entries.sort();
+    Ok(entries.into_iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect())
+}
+
+fn remove(place: &Path, recursive: bool, folder: bool) -> io::Result<Value> {
+    match fs::symlink_metadata(place)?.is_dir() {
+        true if recursive => fs::remove_dir_all(place)?,
+        true if folder => fs::remove_dir(place)?,
+        true => return Err(io::ErrorKind::IsADirectory.into()),
+        false => fs::remove_file(place)?,
+    }
+    Ok(Value::Null)
+}
+
+/// The code that programs for Node compare.
+fn error_code(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "ENOENT",
+        io::ErrorKind::AlreadyExists => "EEXIST",
+        io::ErrorKind::PermissionDenied => "EACCES",
+        io::ErrorKind::NotADirectory => "ENOTDIR",
+        io::ErrorKind::IsADirectory => "EISDIR",
+        io::ErrorKind::DirectoryNotEmpty => "ENOTEMPTY",
+        _ => "EIO",
+    }
+}

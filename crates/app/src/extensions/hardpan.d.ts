@@ -1,0 +1,158 @@
+// The API of Hardpan's extensions: what `pi`, `ctx` and the modules offer. `hardpan extensions new` writes this file;
+// it is there for your editor and for `tsc`, and is never loaded.
+
+declare module "@mariozechner/pi-coding-agent" {
+  export interface TextPart { type: "text"; text: string }
+  export interface ImagePart { type: "image"; data: string; mimeType: string }
+  export interface ThinkingPart { type: "thinking"; thinking: string }
+  export interface ToolCallPart { type: "toolCall"; id: string; name: string; arguments: Record<string, any> }
+  export type ContentPart = TextPart | ImagePart | ThinkingPart | ToolCallPart;
+
+  export interface UserMessage { role: "user"; content: string | ContentPart[]; timestamp?: number }
+  export interface AssistantMessage { role: "assistant"; content: ContentPart[]; stopReason?: string; usage?: Usage; errorMessage?: string; timestamp?: number }
+  export interface ToolResultMessage { role: "toolResult"; toolCallId: string; toolName: string; content: ContentPart[]; details?: any; isError: boolean; timestamp?: number }
+  export interface CustomMessage { role: "custom"; customType: string; content: string | ContentPart[]; display: boolean; details?: any; timestamp?: number }
+  export type Message = UserMessage | AssistantMessage | ToolResultMessage | CustomMessage;
+  export interface Usage { input: number; output: number; cacheRead: number; cacheWrite: number; cost?: { total: number } }
+
+  export interface Model { provider: string; id: string; name: string; contextWindow: number }
+  export interface SessionEntry { type: string; id: string; parentId: string | null; timestamp: string; customType?: string; data?: any; message?: Message }
+  export interface ToolInfo { name: string; description: string; active: boolean }
+  export interface CommandInfo { name: string; description: string }
+  export interface ExecResult { stdout: string; stderr: string; code: number; killed: boolean }
+
+  /** What goes with each event, and what a handler may return. */
+  export interface Events {
+/* EVENTS */
+  }
+  export type EventOf<Name extends keyof Events> = Events[Name]["event"] & { type: Name };
+  export type ReplyOf<Name extends keyof Events> = Events[Name]["reply"] | void | undefined | null;
+  export type Handler<Name extends keyof Events> = (event: EventOf<Name>, ctx: ExtensionContext) => ReplyOf<Name> | Promise<ReplyOf<Name>>;
+
+  export interface DialogOptions { timeout?: number; signal?: AbortSignal }
+  export interface ExtensionUI {
+    notify(text: string, level?: "info" | "warning" | "error"): void;
+    confirm(title: string, message?: string, options?: DialogOptions): Promise<boolean>;
+    select(title: string, choices: string[], options?: DialogOptions): Promise<string | undefined>;
+    input(title: string, placeholder?: string, options?: DialogOptions): Promise<string | undefined>;
+    editor(title: string, prefill?: string): Promise<string | undefined>;
+    setStatus(key: string, text?: string): void;
+    setTitle(title: string): void;
+    setWidget(key: string, lines?: string[] | ((...parts: any[]) => any), options?: { placement?: string }): void;
+    /** Gives undefined: components are not drawn here. */
+    custom<Result>(...parts: any[]): Promise<Result | undefined>;
+    getEditorText(): string;
+    setEditorText(text: string): void;
+    pasteToEditor(text: string): void;
+    readonly theme: { fg(colour: string, text: string): string; bg(colour: string, text: string): string; bold(text: string): string; italic(text: string): string };
+    [other: string]: any;
+  }
+  export interface SessionManager {
+    getBranch(): SessionEntry[]; getEntries(): SessionEntry[]; getTree(): SessionEntry[];
+    getEntry(id: string): SessionEntry | undefined; getChildren(id: string): SessionEntry[]; getLeafId(): string | null; getLeafEntry(): SessionEntry | undefined;
+    getSessionId(): string; getSessionFile(): string | undefined; getSessionDir(): string | undefined; getSessionName(): string | undefined;
+    getHeader(): { type: "session"; id: string; cwd: string }; getCwd(): string; getLabel(id: string): string | undefined;
+    [other: string]: any;
+  }
+  export interface ModelRegistry { getAll(): Model[]; getAvailable(): Model[]; find(provider: string, id: string): Model | undefined; [other: string]: any }
+  export interface ExtensionContext {
+    readonly ui: ExtensionUI;
+    readonly sessionManager: SessionManager;
+    readonly modelRegistry: ModelRegistry;
+    readonly cwd: string;
+    readonly hasUI: boolean;
+    readonly mode: string;
+    readonly model: Model | undefined;
+    readonly signal: AbortSignal | undefined;
+    readonly thinkingLevel: string;
+    isIdle(): boolean;
+    hasPendingMessages(): boolean;
+    isProjectTrusted(): boolean;
+    abort(): void;
+    shutdown(): void;
+    getContextUsage(): { tokens: number | null; contextWindow: number; percent: number | null } | undefined;
+    getSystemPrompt(): string;
+    compact(options?: { customInstructions?: string; onComplete?: (result: any) => void; onError?: (error: Error) => void }): void;
+    [other: string]: any;
+  }
+  export interface ExtensionCommandContext extends ExtensionContext {
+    waitForIdle(): Promise<void>;
+    newSession(options?: any): Promise<any>;
+    fork(entry: string, options?: any): Promise<any>;
+    navigateTree(entry: string, options?: any): Promise<any>;
+    switchSession(path: string, options?: any): Promise<any>;
+    reload(): Promise<void>;
+  }
+
+  export interface ToolResult { content: ContentPart[]; details?: any }
+  export interface ToolDefinition<Parameters = any> {
+    name: string;
+    label: string;
+    description: string;
+    /** A JSON schema, or one of `Type` of typebox. */
+    parameters: object;
+    promptSnippet?: string;
+    promptGuidelines?: string[];
+    prepareArguments?(raw: any): any;
+    execute(toolCallId: string, params: Parameters, signal: AbortSignal, onUpdate: (partial: ToolResult) => void, ctx: ExtensionContext): Promise<ToolResult> | ToolResult;
+    renderCall?(...parts: any[]): any;
+    renderResult?(...parts: any[]): any;
+    [other: string]: any;
+  }
+  export interface ExtensionAPI {
+    on<Name extends keyof Events>(event: Name, handler: Handler<Name>): () => void;
+    registerTool<Parameters = any>(tool: ToolDefinition<Parameters>): void;
+    registerCommand(name: string, command: { description?: string; handler(args: string, ctx: ExtensionCommandContext): void | Promise<void>; [other: string]: any }): void;
+    registerFlag(name: string, options?: { type?: "boolean" | "string"; description?: string; default?: boolean | string }): void;
+    getFlag(name: string): boolean | string | undefined;
+    registerShortcut(key: string, options?: { description?: string; handler?(ctx: ExtensionContext): void | Promise<void> }): void;
+    registerMessageRenderer(customType: string, renderer: (...parts: any[]) => any): void;
+    registerEntryRenderer(customType: string, renderer: (...parts: any[]) => any): void;
+    registerMarkdownTransformer(...parts: any[]): void;
+    registerProvider(name: string, options: any): void;
+    unregisterProvider(name: string): void;
+    sendMessage(message: { customType: string; content: string | ContentPart[]; display: boolean; details?: any }, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
+    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
+    appendEntry(customType: string, data?: any): void;
+    exec(command: string, args?: string[], options?: { cwd?: string; timeout?: number; signal?: AbortSignal }): Promise<ExecResult>;
+    getActiveTools(): string[];
+    getAllTools(): ToolInfo[];
+    setActiveTools(names: string[]): void;
+    getCommands(): CommandInfo[];
+    getThinkingLevel(): string;
+    setThinkingLevel(level: string): void;
+    setModel(model: { provider: string; id: string }): Promise<boolean>;
+    getSessionName(): string | undefined;
+    setSessionName(name: string): void;
+    setLabel(entry: string, label?: string): void;
+    readonly events: { emit(channel: string, data?: any): void; on(channel: string, handler: (data: any) => void): () => void };
+  }
+
+  export const DEFAULT_MAX_LINES: number;
+  export const DEFAULT_MAX_BYTES: number;
+  export const CONFIG_DIR_NAME: string;
+  /** The folder in which this extension may keep its data. */
+  export function getAgentDir(): string;
+  export function defineTool<Tool extends ToolDefinition>(tool: Tool): Tool;
+  export function isToolCallEventType(name: string, event: { toolName: string }): boolean;
+  export interface Truncated { content: string; truncated: boolean; truncatedBy: "lines" | "bytes" | null; totalLines: number; totalBytes: number }
+  export function truncateHead(text: string, options?: { maxLines?: number; maxBytes?: number }): Truncated;
+  export function truncateTail(text: string, options?: { maxLines?: number; maxBytes?: number }): Truncated;
+  export function formatSize(bytes: number): string;
+  export function parseFrontmatter(text: string): { frontmatter: Record<string, any>; body: string };
+  export function convertToLlm(messages: Message[]): Message[];
+  export function serializeConversation(messages: Message[]): string;
+  export function withFileMutationQueue<Result>(path: string, work: () => Promise<Result>): Promise<Result>;
+}
+declare module "@earendil-works/pi-coding-agent" { export * from "@mariozechner/pi-coding-agent"; }
+declare module "@mariozechner/pi-ai" { export function StringEnum(values: readonly string[], options?: object): object; }
+declare module "@earendil-works/pi-ai" { export * from "@mariozechner/pi-ai"; }
+declare module "typebox" {
+  export const Type: { [Kind in "Object" | "String" | "Number" | "Integer" | "Boolean" | "Null" | "Array" | "Tuple" | "Union" | "Intersect" | "Literal" | "Enum" | "Record" | "Any" | "Unknown" | "Never" | "Unsafe" | "Optional" | "Readonly" | "Partial" | "Pick" | "Omit" | "Composite" | "Date"]: (...parts: any[]) => any };
+}
+declare module "@sinclair/typebox" { export * from "typebox"; }
+declare module "@mariozechner/pi-tui";
+declare module "@earendil-works/pi-tui";
+declare module "node:*";
+declare var process: { env: Record<string, string | undefined>; cwd(): string; platform: string; [other: string]: any };
+declare var Buffer: any;

@@ -1,0 +1,225 @@
+//! What a script asks of its host, by the names that `api.js` uses.
+
+use super::*;
+
+impl ScriptHost for ExtensionHost {
+    fn call(&self, name: &str, arguments: Value) -> BoxFuture<'static, Result<Value, HostError>> {
+        let (me, agent, name) = (self.me.upgrade(), self.agent(), name.to_owned());
+        Box::pin(async move {
+            let (host, agent) = (me.ok_or_else(|| HostError("the extension is gone".into()))?, agent?);
+            match &*name {
+                "ui.confirm" | "ui.select" | "ui.input" | "ui.editor" => {
+                    Ok(questions::ask(&host, &name, &arguments).await)
+                }
+                "exec" => exec::run(&host, &arguments).await,
+                "fetch" => network::fetch(&host, &arguments).await,
+                "waitForIdle" => {
+                    agent.wait_until_idle().await;
+                    Ok(Value::Null)
+                }
+                "compact" => {
+                    let instructions = arguments["customInstructions"].as_str().map(str::to_owned);
+                    let result = agent.compact(instructions).await.map_err(failed)?;
+                    serde_json::to_value(result).map_err(failed)
+                }
+                "setModel" => models::set_model(&*host.app()?, &arguments).await,
+                "newSession" => sessions::start_new(&*host.app()?).await,
+                "switchSession" => sessions::switch(&*host.app()?, &arguments).await,
+                "fork" => sessions::fork(&*host.app()?, &arguments).await,
+                "navigateTree" => sessions::navigate(&*host.app()?, &arguments).await,
+                "reload" => {
+                    let app = host.app()?;
+                    // The calling handler belongs to what is replaced: nobody waits for it.
+                    tokio::spawn(async move { app.reload_extensions().await });
+                    Ok(Value::Null)
+                }
+                "flush" => {
+                    agent.flush_session().await.map_err(failed)?;
+                    Ok(Value::Null)
+                }
+                _ => Err(HostError(format!("{name} is not available in Hardpan yet"))),
+            }
+        })
+    }
+
+    fn call_now(&self, name: &str, arguments: Value) -> Result<Value, HostError> {
+        if let Some(operation) = name.strip_prefix("fs.") {
+            return files::call(self, operation, &arguments);
+        }
+        match name {
+            "on" => {
+                let (event, handler) = (text(&arguments, "event")?, text(&arguments, "handler")?);
+                lock(&self.registered).handlers.push((event.into(), handler.into()));
+                if let Some(me) = lock(&self.script).upgrade().and(self.me.upgrade()) {
+                    me.subscribe(event, handler);
+                }
+            }
+            "off" => {
+                let handler = text(&arguments, "handler")?;
+                lock(&self.registered).handlers.retain(|(_, known)| known != handler);
+            }
+            "ui.status" => {
+                let key = text(&arguments, "key")?.to_owned();
+                self.change_face(FaceChange::Status { key, text: optional_text(&arguments, "text") })?;
+            }
+            "ui.widget" => self.change_widget(&arguments)?,
+            "ui.title" => {
+                self.change_face(FaceChange::Title { text: text(&arguments, "text")?.to_owned() })?;
+            }
+            "ui.working" => {
+                self.change_face(FaceChange::WorkingMessage { text: optional_text(&arguments, "text") })?;
+            }
+            "ui.editorText" => {
+                let insert = arguments["insert"].as_bool() == Some(true);
+                self.change_face(FaceChange::EditorText {
+                    text: text(&arguments, "text")?.to_owned(),
+                    insert,
+                })?;
+            }
+            "ui.getEditorText" => return Ok(json!(*lock(&self.setting.editor_text))),
+            "registerTool" => self.register_tool(&arguments)?,
+            "registerCommand" => self.register_command(&arguments)?,
+            "registerFlag" => {
+                let name = text(&arguments, "name")?.to_owned();
+                lock(&self.registered).flags.entry(name).or_insert(arguments);
+            }
+            "flag" => return Ok(self.flag(text(&arguments, "name")?)),
+            "registerShortcut" => {
+                let (key, does) = (text(&arguments, "key")?, optional_text(&arguments, "description"));
+                lock(&self.registered).shortcuts.insert(key.to_owned(), does.unwrap_or_default());
+            }
+            "registerProvider" => models::register_provider(self, &arguments)?,
+            "unregisterProvider" => {
+                let (name, base) = (text(&arguments, "name")?, &self.setting.catalogue);
+                self.setting.providers.remove(&self.name, Some(name), base)?;
+            }
+            "bus.on" => {
+                lock(&self.bus.listeners).push((text(&arguments, "channel")?.into(), self.me.clone()));
+            }
+            "bus.emit" => self.emit_on_bus(text(&arguments, "channel")?, &arguments["data"]),
+            "ui.notify" => self.notify(&arguments)?,
+            "toolUpdate" => {
+                if let Some(sender) = lock(&self.updates).get(text(&arguments, "callId")?) {
+                    // The call may have ended.
+                    let _ = sender.send(arguments["content"].clone());
+                }
+            }
+            "ephemeral" => self.agent()?.add_ephemeral(&self.name, text(&arguments, "text")?),
+            "sendMessage" => self.send_message(&arguments)?,
+            "sendUserMessage" => {
+                let delivery = match arguments["deliverAs"].as_str() {
+                    Some("steer") => Delivery::Steer,
+                    _ => Delivery::FollowUp,
+                };
+                self.send_input(self.agent()?, &arguments["content"], delivery);
+            }
+            "appendEntry" => {
+                let (agent, data) = (self.agent()?, arguments["data"].clone());
+                let custom_type = text(&arguments, "customType")?;
+                if custom_type.starts_with(entries::OWN_TYPES) {
+                    return Err(HostError(format!("{custom_type} is a type of Hardpan's own entries")));
+                }
+                let stored = agent.store_extension_state(custom_type, data);
+                self.setting.runtime.block_on(stored).map_err(failed)?;
+            }
+            "setSessionName" => {
+                let agent = self.agent()?;
+                let renamed = agent.rename_session(text(&arguments, "name")?);
+                self.setting.runtime.block_on(renamed).map_err(failed)?;
+            }
+            "setLabel" => {
+                let agent = self.agent()?;
+                let labelled = agent.label_entry(text(&arguments, "entry")?, arguments["label"].as_str());
+                self.setting.runtime.block_on(labelled).map_err(failed)?;
+            }
+            "setActiveTools" => self.set_active_tools(&arguments["names"])?,
+            "abort" => self.agent()?.abort(),
+            "cwd" => return Ok(json!(self.cwd())),
+            "hasUI" => return Ok(json!(self.setting.prompter.is_some())),
+            "mode" => return Ok(json!(self.setting.prompter.as_ref().map_or("print", |face| face.mode()))),
+            "isIdle" => return Ok(json!(!self.agent()?.is_busy())),
+            "hasPendingMessages" => return Ok(json!(!self.agent()?.queued_inputs().is_empty())),
+            "isProjectTrusted" => return Ok(json!(self.setting.is_project_trusted)),
+            "model" => return Ok(models::target_to_script(&self.agent()?.target())),
+            "models" => {
+                let only_available = arguments["available"].as_bool() == Some(true);
+                return Ok(models::list_models(&*self.app()?, only_available));
+            }
+            "models.find" => return Ok(models::find_model(&*self.app()?, &arguments)),
+            "setThinkingLevel" => self.set_thinking(text(&arguments, "level")?)?,
+            "session.branch" => return self.setting.runtime.block_on(entries::branch(&self.agent()?)),
+            "session.entries" => {
+                return Ok(self.setting.runtime.block_on(sessions::all_entries(&self.agent()?)));
+            }
+            "shutdown" => {
+                let agent = self.agent()?;
+                if let Some(quit) = agent.commands().remove("quit") {
+                    // A face without such a command ends by itself.
+                    self.setting.runtime.spawn(async move { quit.run("", &agent).await });
+                }
+            }
+            "session.info" => {
+                return Ok(self.setting.runtime.block_on(entries::session_info(&self.agent()?)));
+            }
+            "tools" => return self.tools(),
+            "commands" => {
+                let commands = self.agent()?.commands();
+                let own = commands.iter().filter(|(_, command)| command.owner.is_some());
+                let own = own.map(|(name, command)| {
+                    json!({ "name": name, "description": command.description, "source": "extension" })
+                });
+                let expansions = self.agent()?.expansions().names();
+                let expansions = expansions.into_iter().map(|expansion| {
+                    let (name, description) = (expansion.name.to_string(), expansion.description.to_string());
+                    let source = if name.starts_with("skill:") { "skill" } else { "prompt" };
+                    json!({ "name": name, "description": description, "source": source })
+                });
+                return Ok(own.chain(expansions).collect());
+            }
+            "thinkingLevel" => {
+                let agent = self.agent()?;
+                let setting = lock(&self.wanted_thinking).unwrap_or_else(|| agent.thinking());
+                return Ok(json!(models::thinking_level(&agent.target(), setting)));
+            }
+            "agentDir" => return Ok(json!(self.data_folder())),
+            "process.platform" => {
+                return Ok(json!(if cfg!(target_os = "macos") { "darwin" } else { "linux" }));
+            }
+            "process.arch" => return Ok(json!(if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" })),
+            "process.env" => return Ok(files::environment(&self.permissions)),
+            "os.homedir" => return Ok(json!(std::env::home_dir())),
+            "os.tmpdir" => {
+                let folder = self.data_folder().map(|folder| folder.join("tmp"));
+                folder.iter().try_for_each(std::fs::create_dir_all).map_err(failed)?;
+                return Ok(json!(folder));
+            }
+            "os.hostname" => return Ok(json!("localhost")),
+            "contextUsage" => return Ok(models::context_usage(&*self.app()?)),
+            "systemPrompt" => {
+                let agent = self.agent()?;
+                let prompt = self.setting.runtime.block_on(agent.current_system_prompt());
+                return prompt.map(|prompt| json!(prompt)).map_err(failed);
+            }
+            _ => return Err(HostError(format!("{name} is not available in Hardpan yet"))),
+        }
+        Ok(Value::Null)
+    }
+
+    fn log(&self, level: LogLevel, text: &str) {
+        let extension = &*self.name;
+        match level {
+            LogLevel::Debug => tracing::debug!(extension, "{text}"),
+            LogLevel::Info => tracing::info!(extension, "{text}"),
+            LogLevel::Warn => tracing::warn!(extension, "{text}"),
+            LogLevel::Error => tracing::error!(extension, "{text}"),
+        }
+    }
+
+    fn fault(&self, fault: ScriptFault) {
+        tracing::warn!(extension = &*self.name, "{fault}");
+        if let Ok(agent) = self.agent() {
+            let message = fault.to_string();
+            agent.report_fault(HandlerFault { owner: self.name.clone(), event: "background", message });
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `fetch` of extensions: to public addresses, and to hosts that the person allowed.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hardpan_agent::ApprovalRequest;
+use hardpan_extensions::HostError;
+use hardpan_tools::{CallSubject, WebAnswer, WebRequest, WebRequestError};
+use serde_json::{Value, json};
+
+use super::host::ExtensionHost;
+use crate::approval::GrantTime;
+
+/// The most redirects that are followed.
+const MAX_REDIRECTS: usize = 10;
+
+/// Headers that belong to one host.
+const HOST_HEADERS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+fn refused(error: &WebRequestError) -> HostError {
+    HostError(error.to_string())
+}
+
+/// Sends a request, and follows redirects unless the extension wants them itself.
+pub async fn fetch(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, HostError> {
+    let mut request = request(arguments)?;
+    let mut is_redirected = false;
+    for _ in 0..=MAX_REDIRECTS {
+        approve(host, &request.url).await?;
+        let answer = host.setting.web.send(request.clone()).await.map_err(|error| refused(&error))?;
+        let to = match (&answer.redirect, arguments["redirect"].as_str()) {
+            (Some(_), Some("error")) => return Err(HostError("unexpected redirect".into())),
+            (Some(to), Some("follow") | None) => to.clone(),
+            _ => return Ok(response(&request.url, is_redirected, &answer)),
+        };
+        is_redirected = true;
+        request = redirected(host, request, &answer, to)?;
+    }
+    Err(HostError(format!("it sends from one address to the next more than {MAX_REDIRECTS} times")))
+}
+
+fn request(arguments: &Value) -> Result<WebRequest, HostError> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let headers = arguments["headers"].as_array().into_iter().flatten();
+    let body = match arguments["body"].as_str() {
+        Some(body) => Some(STANDARD.decode(body).map_err(|error| HostError(error.to_string()))?),
+        None => None,
+    };
+    Ok(WebRequest {
+        method: text(&arguments["method"]),
+        url: text(&arguments["url"]),
+        headers: headers.map(|pair| (text(&pair[0]), text(&pair[1]))).collect(),
+        body,
+    })
+}
+
+/// The request that a redirect asks for, without what was meant for the first host alone.
+fn redirected(
+    host: &ExtensionHost,
+    mut request: WebRequest,
+    answer: &WebAnswer,
+    to: String,
+) -> Result<WebRequest, HostError> {
+    let web = &host.setting.web;
+    let host_of = |url: &str| web.check_host(url).map_err(|error| refused(&error));
+    if host_of(&request.url)? != host_of(&to)? {
+        request.headers.retain(|(name, _)| !HOST_HEADERS.contains(&&*name.to_lowercase()));
+    }
+    let becomes_get =
+        answer.status == 303 || (matches!(answer.status, 301 | 302) && request.method == "POST");
+    if becomes_get && request.method != "HEAD" {
+        request.method = "GET".into();
+        request.body = None;
+        request.headers.retain(|(name, _)| !name.to_lowercase().starts_with("content-"));
+    }
+    Ok(WebRequest { url: to, ..request })
+}
+
+/// Asks whether the extension may reach a host, unless that was answered.
+async fn approve(host: &Arc<ExtensionHost>, url: &str) -> Result<(), HostError> {
+    let (permissions, setting) = (&host.permissions, &host.setting);
+    let name = setting.web.check_host(url).map_err(|error| refused(&error))?;
+    if !permissions.may_ask_for_host(&name) {
+        return Err(HostError(format!(
+            "the extension's package.json does not declare {name} in \"network\""
+        )));
+    }
+    let question = ApprovalRequest {
+        call_id: format!("extension:{}", host.name()).into(),
+        tool_name: "fetch".into(),
+        args: json!({ "url": url }),
+        subject: CallSubject::Url(url.to_owned()),
+        agent: Some(format!("extension {}", host.name()).into()),
+    };
+    let _pauses = host.pause_clocks();
+    let _alone = setting.dialog.lock().await;
+    let is_granted = permissions.has_host(&name);
+    match setting.approver.approve_for_extension(&question, is_granted).await {
+        Ok(GrantTime::Once) => Ok(()),
+        Ok(GrantTime::Conversation) => {
+            permissions.allow_host_for_now(&name);
+            Ok(())
+        }
+        Ok(GrantTime::Always) => permissions.allow_host(&name).map_err(|error| HostError(error.to_string())),
+        Err(reason) => Err(HostError(format!("{name} may not be reached: {reason}"))),
+    }
+}
+
+fn response(url: &str, is_redirected: bool, answer: &WebAnswer) -> Value {
+    json!({
+        "url": url,
+        "redirected": is_redirected,
+        "status": answer.status,
+        "headers": answer.headers,
+        "body": STANDARD.encode(&answer.body),
+    })
+}

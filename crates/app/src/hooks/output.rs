@@ -1,0 +1,175 @@
+//! [`HookOutput`]: what a hook wants, from its exit code and what it printed.
+
+use hardpan_sandbox::{ProcessEnd, ProgramOutput};
+use serde::Deserialize;
+
+/// The exit code that objects; the reason is on standard error.
+const OBJECTS: i32 = 2;
+
+/// What a hook wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookOutput {
+    /// Why what it was asked about should not happen.
+    pub objection: Option<String>,
+    /// Text for the model.
+    pub context: Option<String>,
+    /// Text for the user.
+    pub message: Option<String>,
+    /// Why the run should end.
+    pub stop: Option<String>,
+}
+
+/// Why a hook said nothing that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// It could not be started.
+    #[error("it does not start: {0}")]
+    Start(#[from] std::io::Error),
+    /// It took too long.
+    #[error("it was stopped after {0} s")]
+    Timeout(u64),
+    /// It printed too much.
+    #[error("it was stopped: it printed more than {0} bytes")]
+    TooMuch(usize),
+    /// It failed.
+    #[error("it ended with {end}{}", if .errors.is_empty() { String::new() } else { format!(": {errors}") })]
+    Failed {
+        /// Its exit code or signal.
+        end: String,
+        /// The end of what it printed to standard error.
+        errors: String,
+    },
+    /// It asks for what hooks cannot do here.
+    #[error("it asks for `{0}`, which hooks cannot do here")]
+    Unsupported(&'static str),
+    /// What waited for it was stopped.
+    #[error("it was stopped")]
+    Stopped,
+}
+
+/// The JSON that a hook may print.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Printed {
+    r#continue: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    decision: Option<String>,
+    reason: Option<String>,
+    hook_specific_output: Specific,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Specific {
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<serde_json::Value>,
+    additional_context: Option<String>,
+}
+
+impl HookOutput {
+    /// What a hook that ran to its end wants.
+    pub fn read(output: &ProgramOutput) -> Result<Self, HookError> {
+        let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+        match output.end {
+            ProcessEnd::Exit(0) => HookOutput::of_text(&printed),
+            ProcessEnd::Exit(OBJECTS) => {
+                let reason = if errors.is_empty() { "a hook objects".to_owned() } else { errors };
+                Ok(HookOutput { objection: Some(reason), ..HookOutput::default() })
+            }
+            ProcessEnd::Exit(code) => {
+                Err(HookError::Failed { end: format!("exit code {code}"), errors: last_line(&errors) })
+            }
+            ProcessEnd::Signal(signal) => {
+                Err(HookError::Failed { end: format!("signal {signal}"), errors: last_line(&errors) })
+            }
+            ProcessEnd::Unknown => Err(HookError::Stopped),
+        }
+    }
+
+    fn of_text(printed: &str) -> Result<Self, HookError> {
+        let json = printed.starts_with('{').then(|| serde_json::from_str::<Printed>(printed).ok()).flatten();
+        let Some(json) = json else {
+            let context = (!printed.is_empty()).then(|| printed.to_owned());
+            return Ok(HookOutput { context, ..HookOutput::default() });
+        };
+        let specific = json.hook_specific_output;
+        if specific.updated_input.is_some() {
+            return Err(HookError::Unsupported("updatedInput"));
+        }
+        let is_denied = specific.permission_decision.as_deref() == Some("deny");
+        let objects = is_denied || json.decision.as_deref() == Some("block");
+        let reason = specific.permission_decision_reason.filter(|_| is_denied).or(json.reason);
+        Ok(HookOutput {
+            objection: objects.then(|| reason.unwrap_or_else(|| "a hook objects".to_owned())),
+            context: specific.additional_context.filter(|text| !text.is_empty()),
+            message: json.system_message,
+            stop: (json.r#continue == Some(false))
+                .then(|| json.stop_reason.unwrap_or_else(|| "a hook stopped it".to_owned())),
+        })
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+fn last_line(text: &str) -> String {
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(code: i32, stdout: &str, stderr: &str) -> ProgramOutput {
+        ProgramOutput {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            end: ProcessEnd::Exit(code),
+            truncated: false,
+            timed_out: false,
+        }
+    }
+
+    fn objection(reason: &str) -> HookOutput {
+        HookOutput { objection: Some(reason.into()), ..HookOutput::default() }
+    }
+
+    #[test]
+    fn a_hook_objects_by_code_or_by_json() {
+        assert_eq!(HookOutput::read(&ended(2, "", "no rm\n")).expect("read"), objection("no rm"));
+        let old = r#"{"decision": "block", "reason": "no rm"}"#;
+        assert_eq!(HookOutput::read(&ended(0, old, "")).expect("read"), objection("no rm"));
+        let new = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+            "permissionDecisionReason": "no rm"}}"#;
+        assert_eq!(HookOutput::read(&ended(0, new, "")).expect("read"), objection("no rm"));
+    }
+
+    #[test]
+    fn a_hook_that_allows_only_does_not_object() {
+        let allow = r#"{"hookSpecificOutput": {"permissionDecision": "allow"}}"#;
+        assert_eq!(HookOutput::read(&ended(0, allow, "")).expect("read"), HookOutput::default());
+        assert_eq!(HookOutput::read(&ended(0, "", "chatter")).expect("read"), HookOutput::default());
+    }
+
+    #[test]
+    fn text_is_context_and_failures_are_errors() {
+        assert_eq!(
+            HookOutput::read(&ended(0, "It rains.\n", "")).expect("read").context.as_deref(),
+            Some("It rains.")
+        );
+        assert_eq!(
+            HookOutput::read(&ended(0, "{ no JSON", "")).expect("read").context.as_deref(),
+            Some("{ no JSON")
+        );
+        let error = HookOutput::read(&ended(1, "", "first\nNameError: x")).expect_err("fails");
+        assert_eq!(error.to_string(), "it ended with exit code 1: NameError: x");
+        let changed = r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {}}}"#;
+        assert!(matches!(
+            HookOutput::read(&ended(0, changed, "")),
+            Err(HookError::Unsupported("updatedInput"))
+        ));
+    }
+}

@@ -1,0 +1,177 @@
+//! What an extension reaches outside of its engine: hosts, programs, variables, its data.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
+use hardpan_app::extensions::typings::{EVENTS, declarations, write_skeleton};
+use hardpan_app::extensions::{ExtensionGrant, PermissionStore};
+
+use super::extensions::{FINE, TestConversation};
+use super::subagents::TaskHome;
+
+/// Answers each request with what its path names, and the headers that it had.
+fn start_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
+            let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let has_key = headers.iter().any(|line| line.to_lowercase().starts_with("authorization:"));
+            let (status, more) = match &*path {
+                "/away" => ("302 Found", format!("location: http://localhost:{port}/here\r\n")),
+                _ => ("200 OK", String::new()),
+            };
+            let body = format!("{path} {has_key}");
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    port
+}
+
+/// An extension whose command `/try` says what an expression gives.
+fn trying(expression: &str) -> String {
+    format!(
+        "const attempt = async (work) => {{ try {{ return await work(); }} catch (error) {{ return error.message; }} }};\n\
+         export default (pi) => pi.registerCommand('try', {{ handler: async (args, ctx) => ctx.ui.notify(JSON.stringify({expression})) }});"
+    )
+}
+
+async fn conversation(config: &str, files: &[(&str, &str)]) -> TestConversation {
+    let home = TaskHome::new(FINE, config).await;
+    for (name, content) in files {
+        home.home.write(&format!("extensions/tried/{name}"), content);
+    }
+    let folder = home.home.folder.path().join("extensions/tried");
+    TestConversation::open_in(home, &[folder], None).await
+}
+
+async fn try_in(mut test: TestConversation) -> (serde_json::Value, Vec<String>) {
+    assert_eq!(test.notices(), [""; 0]);
+    test.say("/try").await;
+    let notes = test.notes();
+    let value = serde_json::from_str(notes.first().map_or("null", String::as_str)).unwrap();
+    (value, test.questions())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fetch_asks_for_each_host_and_gives_keys_to_the_first_alone() {
+    let port = start_server();
+    let expression = format!(
+        "await attempt(async () => {{ const response = await fetch('http://127.0.0.1:{port}/away', {{ headers: {{ authorization: 'key' }} }}); return [response.status, response.redirected, response.url.endsWith('/here'), await response.text()]; }})"
+    );
+    let source = trying(&expression);
+    let config = "private_hosts = [\"127.0.0.1\", \"localhost\"]\n";
+    let (value, questions) = try_in(conversation(config, &[("index.ts", &source)]).await).await;
+    assert_eq!(value, serde_json::json!([200, true, true, "/here false"]));
+    assert_eq!(
+        questions,
+        [format!("Url(\"http://127.0.0.1:{port}/away\")"), format!("Url(\"http://localhost:{port}/here\")")]
+    );
+    // Without the setting, addresses of this machine are none that anybody is asked about.
+    let (value, questions) = try_in(conversation("", &[("index.ts", &source)]).await).await;
+    assert!(value.as_str().unwrap().contains("an address of this machine"), "{value}");
+    assert_eq!(questions, [""; 0]);
+    let denied = format!("{config}deny = [\"fetch(127.0.0.1)\"]\n");
+    let (value, _) = try_in(conversation(&denied, &[("index.ts", &source)]).await).await;
+    assert!(value.as_str().unwrap().contains("the settings deny it"), "{value}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_extension_was_allowed_is_not_asked_again() {
+    let port = start_server();
+    let source = trying(&format!("await (await fetch('http://127.0.0.1:{port}/a')).text()"));
+    let test = conversation("private_hosts = [\"127.0.0.1\"]\n", &[("index.ts", &source)]).await;
+    let granted = test.app.extensions.list().remove(0).granted;
+    assert_eq!((granted.name.as_str(), granted.network.len()), ("tried", 0));
+    let store = PermissionStore::new(&test.home.home.user_folders());
+    store.allow(&ExtensionGrant { network: ["127.0.0.1".to_owned()].into(), ..granted }).unwrap();
+    let (home, folder) = (test.home, test.app.folder.clone());
+    drop(test.app);
+    let path = folder.parent().unwrap().join("extensions/tried");
+    let test = TestConversation::open_in(home, &[path], None).await;
+    assert_eq!(try_in(test).await, (serde_json::json!("/a false"), Vec::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_limits_what_an_extension_may_ask_for() {
+    let manifest = r#"{"pi": {"extensions": ["index.ts"]}, "hardpan": {"permissions": {"network": ["api.example.com"], "exec": ["echo"]}}}"#;
+    let source = format!(
+        "import {{ execFileSync, spawnSync }} from 'node:child_process';\n{}",
+        trying(
+            "[await attempt(() => fetch('https://example.com/')), spawnSync('ls').stderr.toString(), execFileSync('echo', ['hello'], { encoding: 'utf8' })]"
+        )
+    );
+    let files = [("package.json", manifest), ("index.ts", &*source)];
+    let (value, questions) = try_in(conversation("", &files).await).await;
+    assert!(value[0].as_str().unwrap().contains("does not declare example.com in \"network\""), "{value}");
+    assert!(value[1].as_str().unwrap().contains("does not declare ls in \"exec\""), "{value}");
+    assert_eq!((&value[2], questions), (&"hello\n".into(), vec!["Command(\"echo hello\")".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_read_their_input_and_variables_are_seen_by_whoever_is_asked() {
+    let source = format!(
+        "import {{ spawn, execSync }} from 'node:child_process';\n{}",
+        trying(
+            "[execSync('cat', { input: 'typed', encoding: 'utf8' }), execSync('echo $EXTRA', { env: { ...process.env, EXTRA: 'more' } }).toString(), await new Promise((resolve) => { const child = spawn('sleep', ['60']); child.on('exit', (code, signal) => resolve(signal)); setTimeout(() => child.kill(), 50); }), await attempt(() => execSync('true', { cwd: '/' }))]"
+        )
+    );
+    let (value, questions) = try_in(conversation("", &[("index.ts", &source)]).await).await;
+    assert_eq!(value[0], "typed");
+    assert_eq!(value[1], "more\n");
+    assert_eq!(value[2], "SIGTERM");
+    assert!(value[3].as_str().unwrap().starts_with("EACCES"), "{value}");
+    assert_eq!(questions[1], "Command(\"env EXTRA=more sh -c 'echo $EXTRA'\")");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_extension_has_a_folder_for_its_data() {
+    let source = format!(
+        "import {{ writeFileSync, readFileSync, mkdtempSync }} from 'node:fs';\nimport {{ join }} from 'node:path';\nimport {{ homedir, tmpdir }} from 'node:os';\nimport {{ getAgentDir }} from '@mariozechner/pi-coding-agent';\n{}",
+        trying(
+            "(writeFileSync(join(getAgentDir(), 'settings.json'), '1'), [readFileSync(join(getAgentDir(), 'settings.json'), 'utf8'), await attempt(() => readFileSync(join(getAgentDir(), '../../sessions'), 'utf8')), mkdtempSync(join(tmpdir(), 'a-')).startsWith(tmpdir()), readFileSync(join(homedir(), '.pi/agent/settings.json'), 'utf8')])"
+        )
+    );
+    let (value, _) = try_in(conversation("", &[("index.ts", &source)]).await).await;
+    assert_eq!(value[0], "1");
+    assert!(value[1].as_str().unwrap().starts_with('E'), "{value}");
+    assert_eq!(value[2], true);
+    // Where extensions look for it by its usual name.
+    assert_eq!(value[3], "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_declarations_name_what_there_is_and_a_new_extension_runs() {
+    let home = TaskHome::new(FINE, "").await;
+    let folder = write_skeleton(home.home.folder.path(), "greeter").unwrap();
+    let names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
+    let source = format!(
+        "export default (pi) => {{ for (const name of {}) pi.on(name, () => {{}}); pi.registerCommand('members', {{ handler: async (args, ctx) => {{ const members = (value) => [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value)).filter((name) => Object.getPrototypeOf(value) !== Object.prototype)]; ctx.ui.notify([...Object.keys(pi), ...members(ctx), ...Object.keys(ctx.sessionManager), 'notify', 'confirm', 'select', 'input', 'editor', 'setStatus', 'setWidget'].join()); }} }}); }}",
+        serde_json::json!(names)
+    );
+    home.home.write("extensions/members.ts", &source);
+    let members = home.home.folder.path().join("extensions/members.ts");
+    let mut test = TestConversation::open_in(home, &[folder, members], None).await;
+    // Every event of the declarations can be subscribed to.
+    assert_eq!(test.notices(), [""; 0]);
+    test.say("/greeter you").await;
+    test.say("/members").await;
+    let notes = test.notes();
+    assert_eq!(notes[0], "Hello you");
+    let text = declarations();
+    let is_declared = |name: &&str| {
+        [format!(" {name}("), format!(" {name}<"), format!(" {name}:"), format!(" {name}?")]
+            .iter()
+            .any(|form| text.contains(form))
+    };
+    let missing: Vec<&str> =
+        notes[1].split(',').filter(|name| *name != "constructor" && !is_declared(name)).collect();
+    assert_eq!(missing, [""; 0], "hardpan.d.ts lacks what extensions have");
+}

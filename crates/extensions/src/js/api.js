@@ -1,0 +1,347 @@
+// What an extension is handed: `pi`, and a `ctx` for each call. Evaluated as a function; returns the
+// entries that the host calls. Nothing of it is global.
+(function (native, platform) {
+  "use strict";
+  const { parse, stringify } = JSON;
+  const { validate, plainTheme } = platform.helpers;
+  const json = (value) => stringify(value === undefined ? null : value) ?? "null";
+  const now = (name, args) => parse(native.now(name, json(args))) ?? undefined;
+
+  // ---- what the host does meanwhile
+  let lastId = 0;
+  const waiting = new Map();
+  const ids = new WeakMap();
+  const call = (name, args) => {
+    const id = ++lastId;
+    const promise = new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      native.start(id, name, json(args));
+    });
+    ids.set(promise, id);
+    return promise;
+  };
+  platform.call = call;
+  // Ends what the host does; the promise stays as it is.
+  platform.cancel = (promise) => { const id = ids.get(promise); if (waiting.delete(id)) native.cancel(id); };
+  function settle(id, succeeded, value) {
+    const promise = waiting.get(id);
+    waiting.delete(id);
+    if (!promise) return;
+    if (succeeded) promise.resolve(value ?? undefined);
+    else promise.reject(new Error(value));
+  }
+  // A question that a signal ends early, or the host after the time that the extension allows.
+  function question(name, args, options) {
+    const { timeout, signal } = options ?? {};
+    if (signal?.aborted) return Promise.resolve(undefined);
+    const asked = call(name, { ...args, timeout });
+    if (!signal) return asked;
+    return new Promise((resolve, reject) => {
+      const end = () => { platform.cancel(asked); resolve(undefined); };
+      signal.addEventListener("abort", end, { once: true });
+      asked.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+    });
+  }
+
+  // ---- ctx
+  const once = new Set();
+  const notShown = (what) => {
+    if (!once.has(what)) { once.add(what); native.log("warn", `ctx.ui.${what} has no effect here`); }
+  };
+  const ui = {
+    notify: (text, level = "info") => { now("ui.notify", { text: String(text), level }); },
+    confirm: async (title, message, options) => (await question("ui.confirm", { title: String(title), message: message === undefined ? undefined : String(message) }, options)) === true,
+    select: (title, choices, options) => question("ui.select", { title: String(title), choices: choices.map(String) }, options),
+    input: (title, placeholder, options) => question("ui.input", { title: String(title), placeholder }, options),
+    editor: (title, prefill) => question("ui.editor", { title: String(title), prefill }),
+    setStatus: (key, text) => { now("ui.status", { key: String(key), text: text == null ? undefined : String(text) }); },
+    setTitle: (text) => { now("ui.title", { text: String(text) }); },
+    setWidget: (key, lines, options) => {
+      if (Array.isArray(lines) || lines == null) now("ui.widget", { key: String(key), lines: lines?.map(String), placement: options?.placement });
+      else notShown("setWidget with a component");
+    },
+    setWorkingMessage: (text) => { now("ui.working", { text: text === undefined ? undefined : String(text) }); },
+    setEditorText: (text) => { now("ui.editorText", { text: String(text) }); },
+    pasteToEditor: (text) => { now("ui.editorText", { text: String(text), insert: true }); },
+    custom: async () => { notShown("custom"); return undefined; },
+    getEditorText: () => now("ui.getEditorText") ?? "", getAllThemes: () => [], getTheme: () => undefined,
+    setTheme: () => ({ success: false, error: "themes cannot be changed by extensions here" }),
+    onTerminalInput: () => () => {},
+    theme: plainTheme,
+  };
+  for (const name of ["setFooter", "setHeader", "setEditorComponent", "getEditorComponent", "addAutocompleteProvider", "setWorkingIndicator", "setWorkingVisible", "setHiddenThinkingLabel", "setToolsExpanded"]) {
+    ui[name] = () => notShown(name);
+  }
+  const branch = () => now("session.branch");
+  const pathTo = (id) => {
+    const byId = new Map(now("session.entries").map((entry) => [entry.id, entry]));
+    const path = [];
+    for (let entry = byId.get(id); entry; entry = byId.get(entry.parentId)) path.unshift(entry);
+    return path;
+  };
+  const labelOf = (entries, id) => entries.findLast((entry) => entry.type === "label" && entry.targetId === id)?.label ?? undefined;
+  const tree = () => {
+    const entries = now("session.entries");
+    const nodes = new Map(entries.map((entry) => [entry.id, { entry, children: [], label: labelOf(entries, entry.id) }]));
+    const roots = [];
+    for (const node of nodes.values()) (nodes.get(node.entry.parentId)?.children ?? roots).push(node);
+    return roots;
+  };
+  const sessionManager = {
+    getBranch: (from) => (from === undefined ? branch() : pathTo(from)), getEntries: () => now("session.entries"), getTree: () => tree(),
+    getEntry: (id) => now("session.entries").find((entry) => entry.id === id),
+    getChildren: (id) => now("session.entries").filter((entry) => entry.parentId === id),
+    getLeafId: () => branch().at(-1)?.id ?? null, getLeafEntry: () => branch().at(-1),
+    getSessionId: () => now("session.info").id, getSessionFile: () => now("session.info").file,
+    getSessionDir: () => now("session.info").folder, getSessionName: () => now("session.info").name,
+    getHeader: () => ({ type: "session", id: now("session.info").id, cwd: now("cwd") }), getCwd: () => now("cwd"), getLabel: (id) => labelOf(now("session.entries"), id),
+  };
+  const modelRegistry = {
+    getAll: () => now("models"), getAvailable: () => now("models", { available: true }),
+    find: (provider, id) => now("models.find", { provider, id }),
+    hasConfiguredAuth: (model) => now("models", { available: true }).some((other) => other.provider === model?.provider),
+    isUsingOAuth: () => false,
+    getApiKey: async () => undefined,
+    getApiKeyAndHeaders: async () => ({ ok: false, error: "Hardpan gives no keys to extensions" }),
+    registerProvider: (name, config) => pi.registerProvider(name, config),
+  };
+  class Context {
+    #signal;
+    constructor(signal) { this.#signal = signal; this.ui = ui; this.sessionManager = sessionManager; this.modelRegistry = modelRegistry; }
+    get cwd() { return now("cwd"); }
+    get hasUI() { return now("hasUI"); }
+    get mode() { return now("mode"); }
+    get model() { return now("model"); }
+    get signal() { return this.#signal; }
+    get thinkingLevel() { return now("thinkingLevel"); }
+    isIdle() { return now("isIdle"); }
+    hasPendingMessages() { return now("hasPendingMessages"); }
+    isProjectTrusted() { return now("isProjectTrusted"); }
+    abort() { now("abort"); }
+    shutdown() { now("shutdown"); }
+    getContextUsage() { return now("contextUsage"); }
+    ephemeral(text) { now("ephemeral", { text: String(text) }); }
+    getSystemPrompt() { return now("systemPrompt") ?? ""; }
+    compact(options = {}) {
+      call("compact", { customInstructions: options.customInstructions }).then((result) => options.onComplete?.(result), (error) => (options.onError ? options.onError(error) : platform.report(error)));
+    }
+  }
+  class CommandContext extends Context {
+    waitForIdle() { return call("waitForIdle"); }
+    async newSession(options) { return this.#changed(await call("newSession"), options); }
+    async fork(entry, options) { return this.#changed(await call("fork", { entry, position: options?.position }), options); }
+    async navigateTree(entry, options = {}) {
+      return this.#changed(await call("navigateTree", { entry, options: { summarize: options.summarize, label: options.label } }), {});
+    }
+    async switchSession(path, options) { return this.#changed(await call("switchSession", { path }), options); }
+    reload() { return call("reload"); }
+    sendMessage(message, options) { return pi.sendMessage(message, options); }
+    sendUserMessage(content, options) { return pi.sendUserMessage(content, options); }
+    // What was said goes back to the line; then the extension goes on in the other session.
+    async #changed({ cancelled, editorText }, options) {
+      if (editorText != null) ui.setEditorText(editorText);
+      if (!cancelled) await options?.withSession?.(this);
+      return { cancelled };
+    }
+  }
+
+  // ---- pi
+  const handlers = new Map();
+  const commands = new Map();
+  const tools = new Map();
+  const channels = new Map();
+  const flags = new Set();
+  const shortcuts = new Map();
+  let lastHandler = 0;
+  let isLoaded = false;
+  const afterLoading = (name) => {
+    if (!isLoaded) throw new Error(`Extension runtime not initialized: pi.${name} cannot be called while the extension is loading`);
+  };
+  const mustBe = (kind, value, what) => { if (typeof value !== kind) throw new TypeError(`${what} must be a ${kind}`); };
+
+  const pi = {
+    on(event, handler) {
+      mustBe("function", handler, `the handler of "${event}"`);
+      const id = String(++lastHandler);
+      handlers.set(id, { event: String(event), handler });
+      now("on", { event: String(event), handler: id });
+      return () => { if (handlers.delete(id)) now("off", { handler: id }); };
+    },
+    registerCommand(name, options) {
+      mustBe("function", options?.handler, `the handler of /${name}`);
+      commands.set(name, options);
+      now("registerCommand", { name, description: options.description, hasCompletions: typeof options.getArgumentCompletions === "function" });
+    },
+    registerTool(tool) {
+      mustBe("function", tool?.execute, `execute of the tool ${tool?.name}`);
+      if (typeof tool.parameters !== "object" || tool.parameters === null) throw new TypeError(`parameters of the tool ${tool.name} must be an object`);
+      const { name, label, description, parameters, promptSnippet, promptGuidelines } = tool;
+      tools.set(name, tool);
+      now("registerTool", { name, label, description, parameters, promptSnippet, promptGuidelines });
+    },
+    registerFlag(name, options = {}) {
+      flags.add(name);
+      now("registerFlag", { name, type: options.type, description: options.description, default: options.default });
+    },
+    getFlag(name) {
+      if (!flags.has(name)) return undefined;
+      return now("flag", { name });
+    },
+    registerShortcut(key, options) {
+      mustBe("function", options?.handler, `the handler of ${key}`);
+      shortcuts.set(String(key), options.handler);
+      now("registerShortcut", { key: String(key), description: options.description });
+    },
+    registerMessageRenderer() {}, registerEntryRenderer() {}, registerMarkdownTransformer() {},
+    registerProvider(name, config) {
+      const given = typeof name === "string" ? config : name;
+      const { streamSimple, stream, oauth, ...plain } = given ?? {};
+      const described = { ...plain, hasStreamSimple: (streamSimple ?? stream) !== undefined, hasOauth: oauth !== undefined };
+      now("registerProvider", { name: typeof name === "string" ? name : name?.id ?? name?.name, config: described });
+    },
+    unregisterProvider(name) { now("unregisterProvider", { name }); },
+    sendMessage(message, options = {}) {
+      afterLoading("sendMessage");
+      now("sendMessage", { message, options: { triggerTurn: options.triggerTurn, deliverAs: options.deliverAs } });
+    },
+    sendUserMessage(content, options = {}) {
+      afterLoading("sendUserMessage");
+      now("sendUserMessage", { content, deliverAs: options.deliverAs });
+    },
+    appendEntry(customType, data) { afterLoading("appendEntry"); now("appendEntry", { customType, data }); },
+    exec(command, args = [], options = {}) {
+      const running = call("exec", { command, args: args.map(String), cwd: options.cwd, timeout: options.timeout });
+      if (!options.signal) return running;
+      const ended = { stdout: "", stderr: "", code: 143, killed: true };
+      const aborted = new Promise((resolve) => {
+        const end = () => { platform.cancel(running); resolve(ended); };
+        if (options.signal.aborted) end();
+        else options.signal.addEventListener("abort", end, { once: true });
+      });
+      return Promise.race([running, aborted]);
+    },
+    getActiveTools() { afterLoading("getActiveTools"); return now("tools").filter((tool) => tool.active).map((tool) => tool.name); },
+    getAllTools() { afterLoading("getAllTools"); return now("tools"); },
+    setActiveTools(names) { afterLoading("setActiveTools"); now("setActiveTools", { names }); },
+    getCommands() { afterLoading("getCommands"); return now("commands"); },
+    getThinkingLevel() { afterLoading("getThinkingLevel"); return now("thinkingLevel"); },
+    setThinkingLevel(level) { afterLoading("setThinkingLevel"); now("setThinkingLevel", { level }); },
+    async setModel(model) { afterLoading("setModel"); return (await call("setModel", { provider: model.provider, id: model.id })) === true; },
+    getSessionName() { afterLoading("getSessionName"); return now("session.info").name; },
+    setSessionName(name) { afterLoading("setSessionName"); now("setSessionName", { name: String(name).replaceAll("\n", " ") }); },
+    setLabel(entry, label) { afterLoading("setLabel"); now("setLabel", { entry, label }); },
+    events: {
+      emit(channel, data) { now("bus.emit", { channel, data }); },
+      on(channel, handler) {
+        const list = channels.get(channel) ?? [];
+        list.push(handler);
+        channels.set(channel, list);
+        now("bus.on", { channel });
+        return () => { channels.set(channel, (channels.get(channel) ?? []).filter((other) => other !== handler)); };
+      },
+    },
+  };
+
+  // ---- calls by the host
+  const running = new Map();
+  async function loadModule(path) {
+    const module = await native.importModule(path);
+    const factory = module.default ?? globalThis.module?.exports;
+    if (typeof factory !== "function") throw new TypeError("the module's default export is not a function");
+    await factory(pi);
+    isLoaded = true;
+  }
+  // A command of the user's that the extension runs by itself.
+  async function runOperations(operations, event, signal) {
+    const chunks = [];
+    const onData = (data) => chunks.push(typeof data === "string" ? data : new TextDecoder().decode(data));
+    const { exitCode } = (await operations.exec(event.command, event.cwd, { onData, signal })) ?? {};
+    return { output: chunks.join(""), exitCode: exitCode ?? undefined };
+  }
+  async function callHandler(id, event, signal) {
+    const known = handlers.get(id);
+    if (!known) return undefined;
+    if (event && typeof event === "object" && event.hasSignal) { delete event.hasSignal; event.signal = signal; }
+    if (event && typeof event === "object" && Array.isArray(event.lazyMessages)) return callWithMessages(known.handler, event, signal);
+    const payloadBefore = known.event === "before_provider_request" ? json(event.payload) : undefined;
+    const result = await known.handler(event, new Context(signal));
+    // Any value replaces the payload, and changes in place count as well.
+    if (known.event === "before_provider_request") {
+      const after = result === undefined ? event.payload : result;
+      return json(after) === payloadBefore ? undefined : { payload: after };
+    }
+    if (known.event === "user_bash" && result?.operations) return { result: await runOperations(result.operations, event, signal) };
+    return result;
+  }
+  // Messages of a conversation are many, and a handler looks at few: each is read when it is first touched, and
+  // those that stay as they were go back as their numbers. What a handler changes in place counts as well.
+  const untouched = new WeakMap();
+  function lazyMessage(text, number) {
+    const target = {};
+    let isRead = false;
+    const read = () => { if (!isRead) { isRead = true; Object.assign(target, parse(text)); } return target; };
+    const traps = { getPrototypeOf: () => Object.prototype };
+    for (const name of ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnPropertyDescriptor", "defineProperty"]) {
+      traps[name] = (_target, ...rest) => (name === "get" ? read()[rest[0]] : name === "set" ? Reflect.set(read(), rest[0], rest[1]) : Reflect[name](read(), ...rest));
+    }
+    const message = new Proxy(target, traps);
+    untouched.set(message, () => (!isRead || stringify(target) === text ? number : target));
+    return message;
+  }
+  async function callWithMessages(handler, event, signal) {
+    const texts = event.lazyMessages;
+    delete event.lazyMessages;
+    event.messages = texts.map(lazyMessage);
+    const result = await handler(event, new Context(signal));
+    const given = result?.messages ?? event.messages;
+    if (!Array.isArray(given)) throw new TypeError("messages must be an array");
+    const messages = given.map((message) => untouched.get(message)?.() ?? message);
+    const isUnchanged = messages.length === texts.length && messages.every((message, at) => message === at);
+    return isUnchanged ? undefined : { messages };
+  }
+  async function callCommand(name, args, signal) {
+    return commands.get(name)?.handler(args, new CommandContext(signal));
+  }
+  async function callTool(name, { callId, args }, signal) {
+    const tool = tools.get(name);
+    if (!tool) throw new Error(`there is no tool ${name}`);
+    const prepared = tool.prepareArguments ? tool.prepareArguments(args) : args;
+    const params = validate(name, tool.parameters, prepared);
+    let isDone = false;
+    const update = (partial) => { if (!isDone) now("toolUpdate", { callId, content: partial?.content ?? [] }); };
+    try {
+      const result = (await tool.execute(callId, params, signal, update, new Context(signal))) ?? {};
+      return { content: result.content ?? [], details: result.details };
+    } finally {
+      isDone = true;
+    }
+  }
+  async function callShortcut(key, signal) { return shortcuts.get(key)?.(new CommandContext(signal)); }
+  async function complete(name, typed) { return (await commands.get(name)?.getArgumentCompletions?.(typed)) ?? []; }
+  function callBus(channel, data) {
+    for (const handler of [...(channels.get(channel) ?? [])]) {
+      try { Promise.resolve(handler(data)).catch(platform.report); } catch (error) { platform.report(error); }
+    }
+  }
+  async function run(kind, key, payload, signal) {
+    switch (kind) {
+      case "load": return loadModule(key);
+      case "handler": return callHandler(key, payload, signal);
+      case "command": return callCommand(key, payload, signal);
+      case "tool": return callTool(key, payload, signal);
+      case "complete": return complete(key, payload);
+      case "shortcut": return callShortcut(key, signal);
+      case "bus": return callBus(key, payload);
+    }
+  }
+  function dispatch(id, kind, key, payload) {
+    const controller = new AbortController();
+    running.set(id, controller);
+    run(kind, key, payload, controller.signal)
+      .then((value) => native.finish(id, true, json(value)))
+      .catch((error) => native.finish(id, false, json(platform.describe(error))))
+      .finally(() => running.delete(id));
+  }
+  const abandon = (id) => { const controller = running.get(id); running.delete(id); controller?.abort(); };
+  return { dispatch, abandon, settle, fire: platform.fire };
+})

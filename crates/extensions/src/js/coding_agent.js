@@ -1,0 +1,164 @@
+// Parts of `pi-coding-agent` and `pi-ai` that use files and programs, and stubs of what is not there. Evaluated as a
+// function of the built-in modules, which it completes.
+(function (platform, builtIn) {
+  "use strict";
+  const codingAgent = builtIn("coding-agent");
+  const ai = builtIn("ai");
+  const tui = builtIn("tui");
+  const fs = builtIn("fs").promises;
+  const path = builtIn("path");
+  const { Type } = builtIn("typebox");
+  const text = (content, details) => ({ content: [{ type: "text", text: content }], details });
+
+  // ---- tools, as an extension wraps them
+  const placeOf = (folder, name) => path.resolve(folder, String(name).replace(/^@/, ""));
+  const definitions = {
+    Read: (folder, { operations = {} }) => ({
+      name: "read", label: "read", description: "Read the contents of a file.",
+      parameters: Type.Object({ path: Type.String(), offset: Type.Optional(Type.Number()), limit: Type.Optional(Type.Number()) }),
+      async execute(_id, { path: name, offset, limit }) {
+        const content = await (operations.readFile ?? fs.readFile)(placeOf(folder, name));
+        const lines = content.toString("utf8").split("\n");
+        const from = Math.max(0, (offset ?? 1) - 1);
+        if (from >= lines.length) throw new Error(`Offset ${offset} is beyond end of file (${lines.length} lines total)`);
+        const cut = codingAgent.truncateHead(lines.slice(from, limit === undefined ? undefined : from + limit).join("\n"));
+        return text(cut.content, cut.truncated ? { truncation: cut } : undefined);
+      },
+    }),
+    Write: (folder, { operations = {} }) => ({
+      name: "write", label: "write", description: "Write content to a file.",
+      parameters: Type.Object({ path: Type.String(), content: Type.String() }),
+      async execute(_id, { path: name, content }) {
+        const place = placeOf(folder, name);
+        await (operations.mkdir ?? ((parent) => fs.mkdir(parent, { recursive: true })))(path.dirname(place));
+        await (operations.writeFile ?? fs.writeFile)(place, content);
+        return text(`Successfully wrote ${content.length} bytes to ${name}`);
+      },
+    }),
+    Edit: (folder, { operations = {} }) => ({
+      name: "edit", label: "edit", description: "Replace exact text in a file.",
+      parameters: Type.Object({ path: Type.String(), edits: Type.Optional(Type.Array(Type.Object({ oldText: Type.String(), newText: Type.String() }))), oldText: Type.Optional(Type.String()), newText: Type.Optional(Type.String()) }),
+      async execute(_id, { path: name, edits, oldText, newText }) {
+        const place = placeOf(folder, name);
+        let content = (await (operations.readFile ?? fs.readFile)(place)).toString("utf8");
+        for (const edit of edits ?? [{ oldText, newText }]) {
+          const parts = content.split(edit.oldText);
+          if (parts.length !== 2) throw new Error(`The text to replace is there ${parts.length - 1} times in ${name}: it must be there once`);
+          content = parts.join(edit.newText);
+        }
+        await (operations.writeFile ?? fs.writeFile)(place, content);
+        return text(`Successfully replaced text in ${name}.`);
+      },
+    }),
+    Bash: (folder, { operations = {}, spawnHook, commandPrefix }) => ({
+      name: "bash", label: "bash", description: "Execute a bash command.",
+      parameters: Type.Object({ command: Type.String(), timeout: Type.Optional(Type.Number()) }),
+      async execute(_id, { command, timeout }, signal) {
+        const whole = commandPrefix ? `${commandPrefix}\n${command}` : command;
+        const start = spawnHook ? spawnHook({ command: whole, cwd: folder, env: { ...process.env } }) : { command: whole, cwd: folder, env: undefined };
+        let output = "";
+        const run = operations.exec ?? localOperations.exec;
+        const { exitCode } = await run(start.command, start.cwd, { onData: (part) => { output += part.toString("utf8"); }, signal, timeout, env: start.env });
+        const cut = codingAgent.truncateTail(output);
+        if (exitCode !== 0 && exitCode !== null) throw new Error(`${cut.content}\n\nCommand exited with code ${exitCode}`);
+        return text(cut.content || "(no output)", cut.truncated ? { truncation: cut } : undefined);
+      },
+    }),
+    Ls: (folder) => ({
+      name: "ls", label: "ls", description: "List the contents of a folder.",
+      parameters: Type.Object({ path: Type.Optional(Type.String()), limit: Type.Optional(Type.Number()) }),
+      async execute(_id, { path: name = ".", limit = 500 }) {
+        const entries = await fs.readdir(placeOf(folder, name), { withFileTypes: true });
+        return text(entries.slice(0, limit).map((entry) => entry.name + (entry.isDirectory() ? "/" : "")).join("\n") || "(empty directory)");
+      },
+    }),
+    Grep: (folder) => ({
+      name: "grep", label: "grep", description: "Search the contents of files.",
+      parameters: Type.Object({ pattern: Type.String(), path: Type.Optional(Type.String()), glob: Type.Optional(Type.String()), ignoreCase: Type.Optional(Type.Boolean()), literal: Type.Optional(Type.Boolean()), context: Type.Optional(Type.Number()), limit: Type.Optional(Type.Number()) }),
+      async execute(_id, { pattern, path: name = ".", glob, ignoreCase, literal, context, limit = 100 }) {
+        const flags = ["-rn", literal ? "-F" : "-E", ...(ignoreCase ? ["-i"] : []), ...(context ? [`-C${context}`] : []), ...(glob ? [`--include=${glob}`] : [])];
+        const found = await platform.call("exec", { command: "grep", args: [...flags, "--", pattern, name], cwd: folder });
+        return text(found.stdout.split("\n").slice(0, limit).join("\n") || "No matches found");
+      },
+    }),
+    Find: (folder) => ({
+      name: "find", label: "find", description: "Find files by a pattern.",
+      parameters: Type.Object({ pattern: Type.String(), path: Type.Optional(Type.String()), limit: Type.Optional(Type.Number()) }),
+      async execute(_id, { pattern, path: name = ".", limit = 1000 }) {
+        const found = await platform.call("exec", { command: "find", args: [name, "-name", pattern.split("/").pop()], cwd: folder });
+        return text(found.stdout.split("\n").slice(0, limit).join("\n") || "No files found matching pattern");
+      },
+    }),
+  };
+  const localOperations = {
+    async exec(command, cwd, { onData, timeout, signal, env } = {}) {
+      const usual = process.env;
+      const changed = env ? Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && usual[name] !== value)) : undefined;
+      const running = platform.call("exec", { command: "sh", args: ["-c", command], cwd, env: changed, timeout: timeout ? timeout * 1000 : undefined });
+      signal?.addEventListener("abort", () => platform.cancel(running), { once: true });
+      const result = await running;
+      for (const part of [result.stdout, result.stderr]) if (part) onData?.(Buffer.from(part));
+      return { exitCode: result.killed ? null : result.code };
+    },
+  };
+  for (const [name, make] of Object.entries(definitions)) {
+    codingAgent[`create${name}Tool`] = (folder, options) => make(folder ?? process.cwd(), options ?? {});
+    codingAgent[`create${name}ToolDefinition`] = codingAgent[`create${name}Tool`];
+    codingAgent[`is${name}ToolResult`] ??= (event) => event?.toolName === name.toLowerCase();
+  }
+  codingAgent.createLocalBashOperations = () => localOperations;
+  codingAgent.createCodingTools = (folder, options) => ["Read", "Bash", "Edit", "Write"].map((name) => definitions[name](folder, options ?? {}));
+  codingAgent.createReadOnlyTools = (folder, options) => ["Read", "Grep", "Find", "Ls"].map((name) => definitions[name](folder, options ?? {}));
+
+  // ---- messages
+  const partsOf = (content) => (typeof content === "string" ? [{ type: "text", text: content }] : content ?? []);
+  const textOf = (content) => partsOf(content).filter((part) => part.type === "text").map((part) => part.text).join("\n");
+  codingAgent.convertToLlm = (messages) => messages.flatMap((message) => {
+    switch (message.role) {
+      case "custom": return [{ role: "user", content: partsOf(message.content), timestamp: message.timestamp }];
+      case "bashExecution": return message.excludeFromContext ? [] : [{ role: "user", content: [{ type: "text", text: `Ran \`${message.command}\`\n\`\`\`\n${message.output}\n\`\`\`` }], timestamp: message.timestamp }];
+      case "compactionSummary": case "branchSummary": return [{ role: "user", content: [{ type: "text", text: message.summary }], timestamp: message.timestamp }];
+      case "user": case "assistant": case "toolResult": return [message];
+      default: return [];
+    }
+  });
+  codingAgent.serializeConversation = (messages) => messages.flatMap((message) => {
+    if (message.role === "user") return textOf(message.content) ? [`[User]: ${textOf(message.content)}`] : [];
+    if (message.role === "toolResult") return textOf(message.content) ? [`[Tool result]: ${textOf(message.content)}`] : [];
+    if (message.role !== "assistant") return [];
+    const calls = partsOf(message.content).filter((part) => part.type === "toolCall").map((part) => `${part.name}(${Object.entries(part.arguments ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")})`);
+    return [...(textOf(message.content) ? [`[Assistant]: ${textOf(message.content)}`] : []), ...(calls.length ? [`[Assistant tool calls]: ${calls.join("; ")}`] : [])];
+  }).join("\n\n");
+  codingAgent.estimateTokens = (message) => Math.ceil(JSON.stringify(message.content ?? message).length / 4);
+  codingAgent.truncateLine = (line, width = 500) => (line.length > width ? { text: `${line.slice(0, width)}... [truncated]`, wasTruncated: true } : { text: line, wasTruncated: false });
+  codingAgent.highlightCode = (code) => String(code).split("\n");
+  codingAgent.getLanguageFromPath = (file) => ({ ts: "typescript", js: "javascript", py: "python", rs: "rust", go: "go", md: "markdown", json: "json", sh: "bash" })[path.extname(file).slice(1)];
+  codingAgent.getSelectListTheme = codingAgent.getSettingsListTheme = codingAgent.getMarkdownTheme;
+  codingAgent.keyText = codingAgent.rawKeyHint = (key) => String(key);
+  codingAgent.initTheme = () => {};
+  codingAgent.renderDiff = (diff) => String(diff);
+  codingAgent.VERSION = "0.87.1";
+  codingAgent.CURRENT_SESSION_VERSION = 3;
+  codingAgent.createEventBus = () => { const listeners = new Map(); return { emit: (name, data) => (listeners.get(name) ?? []).forEach((listen) => listen(data)), on: (name, listen) => { listeners.set(name, [...(listeners.get(name) ?? []), listen]); return () => listeners.set(name, listeners.get(name).filter((other) => other !== listen)); } }; };
+
+  // ---- models
+  ai.getSupportedThinkingLevels = (model) => (model?.reasoning === false ? ["off"] : ["off", "minimal", "low", "medium", "high"]);
+  ai.calculateCost = (model, usage) => {
+    const price = (kind) => ((model?.cost?.[kind] ?? 0) / 1e6) * (usage[kind] ?? 0);
+    const cost = { input: price("input"), output: price("output"), cacheRead: price("cacheRead"), cacheWrite: price("cacheWrite") };
+    cost.total = cost.input + cost.output + cost.cacheRead + cost.cacheWrite;
+    usage.cost = cost;
+    return cost;
+  };
+  ai.modelsAreEqual = (one, other) => one?.provider === other?.provider && one?.id === other?.id;
+
+  // ---- what is not there says so when it is used
+  const missing = (name) => { throw new Error(`${name} is not available in Hardpan's extensions`); };
+  const absentClass = (name) => class { constructor() { missing(name); } static create() { missing(name); } static open() { missing(name); } static list() { missing(name); } };
+  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient ArminComponent AssistantMessageComponent BashExecutionComponent BorderedLoader BranchSummaryMessageComponent CompactionSummaryMessageComponent CustomEditor CustomMessageComponent DefaultResourceLoader DynamicBorder ExtensionEditorComponent ExtensionInputComponent ExtensionSelectorComponent FooterComponent LoginDialogComponent ModelSelectorComponent OAuthSelectorComponent SessionManager SessionSelectorComponent SettingsManager SettingsSelectorComponent SkillInvocationMessageComponent Theme ThemeSelectorComponent ThinkingSelectorComponent ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent";
+  const functions = "compact createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary buildSessionContext loadSkills loadSkillsFromDir runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
+  for (const name of classes.split(" ")) codingAgent[name] = absentClass(name);
+  for (const name of functions.split(" ")) codingAgent[name] ??= () => missing(name);
+  for (const name of "complete completeSimple stream streamSimple getModel getModels getProviders getEnvApiKey createAssistantMessageEventStream registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
+  for (const name of "SelectList SettingsList Input Editor Image Loader CancellableLoader TUI ProcessTerminal TruncatedText KeybindingsManager".split(" ")) tui[name] = absentClass(name);
+})

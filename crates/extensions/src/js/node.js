@@ -1,0 +1,395 @@
+// The modules of Node that extensions import, as far as a host can serve them. Evaluated as a
+// function; returns all built-in modules by name.
+(function (native, platform, packages, makeProcesses) {
+  "use strict";
+  const { Buffer, binary, decodeText, inspect, format, define } = platform;
+  const now = (name, args) => JSON.parse(native.now(name, JSON.stringify(args ?? null))) ?? undefined;
+
+  // ---- path
+  const normalizeParts = (parts, isAbsolute) => {
+    const plain = [];
+    for (const part of parts) {
+      if (part === "" || part === ".") continue;
+      if (part !== "..") plain.push(part);
+      else if (plain.length && plain[plain.length - 1] !== "..") plain.pop();
+      else if (!isAbsolute) plain.push("..");
+    }
+    return plain;
+  };
+  const path = {
+    sep: "/", delimiter: ":",
+    isAbsolute: (name) => name.startsWith("/"),
+    normalize(name) {
+      if (name === "") return ".";
+      const absolute = name.startsWith("/");
+      const parts = normalizeParts(name.split("/"), absolute).join("/");
+      const end = name.endsWith("/") && parts !== "" ? "/" : "";
+      return (absolute ? "/" : "") + parts + end || (absolute ? "/" : ".");
+    },
+    join: (...names) => { const joined = names.filter((name) => name !== "").join("/"); return joined === "" ? "." : path.normalize(joined); },
+    resolve(...names) {
+      let whole = "";
+      for (let at = names.length - 1; at >= 0 && !whole.startsWith("/"); at--) if (names[at]) whole = whole === "" ? names[at] : `${names[at]}/${whole}`;
+      if (!whole.startsWith("/")) whole = `${process.cwd()}/${whole}`;
+      return `/${normalizeParts(whole.split("/"), true).join("/")}`;
+    },
+    dirname(name) {
+      const trimmed = name.replace(/\/+$/, "");
+      const at = trimmed.lastIndexOf("/");
+      return at < 0 ? (name.startsWith("/") ? "/" : ".") : at === 0 ? "/" : trimmed.slice(0, at);
+    },
+    basename(name, ending = "") {
+      const base = name.replace(/\/+$/, "").split("/").pop() ?? "";
+      return ending !== "" && base !== ending && base.endsWith(ending) ? base.slice(0, -ending.length) : base;
+    },
+    extname(name) { const base = path.basename(name); const at = base.lastIndexOf("."); return at <= 0 ? "" : base.slice(at); },
+    relative(from, to) {
+      const one = path.resolve(from).split("/").filter(Boolean);
+      const other = path.resolve(to).split("/").filter(Boolean);
+      let same = 0;
+      while (same < one.length && same < other.length && one[same] === other[same]) same++;
+      return [...Array(one.length - same).fill(".."), ...other.slice(same)].join("/");
+    },
+    parse(name) {
+      const base = path.basename(name);
+      const ext = path.extname(base);
+      const dir = path.dirname(name);
+      return { root: name.startsWith("/") ? "/" : "", dir: dir === "." && !name.startsWith("./") ? "" : dir, base, ext, name: ext ? base.slice(0, -ext.length) : base };
+    },
+    format: ({ dir, root, base, name = "", ext = "" }) => { const last = base ?? name + ext; return dir ? `${dir}/${last}` : (root ?? "") + last; },
+  };
+  path.posix = path;
+
+  // ---- process
+  const environment = () => now("process.env");
+  const process = {
+    env: new Proxy({}, {
+      get: (_target, name) => (typeof name === "string" ? environment()[name] : undefined),
+      has: (_target, name) => name in environment(),
+      ownKeys: () => Object.keys(environment()),
+      getOwnPropertyDescriptor: (_target, name) => { const value = environment()[name]; return value === undefined ? undefined : { value, enumerable: true, configurable: true }; },
+      set: () => true,
+    }),
+    cwd: () => now("cwd"),
+    get platform() { return now("process.platform"); },
+    get arch() { return now("process.arch"); },
+    pid: 0, argv: ["hardpan"], argv0: "hardpan", execPath: "hardpan", execArgv: [], exitCode: undefined,
+    version: "v22.0.0", versions: { node: "22.0.0" },
+    stdout: { write: (text) => { native.log("info", platform.well(text)); return true; }, isTTY: false, columns: 80, rows: 24, on() {} },
+    stderr: { write: (text) => { native.log("error", platform.well(text)); return true; }, isTTY: false, columns: 80, rows: 24, on() {} },
+    nextTick: (callback, ...values) => queueMicrotask(() => callback(...values)),
+    hrtime: Object.assign((before) => { const ms = native.elapsed(); const time = [Math.floor(ms / 1000), Math.floor((ms % 1000) * 1e6)]; return before ? [time[0] - before[0], time[1] - before[1]] : time; }, { bigint: () => BigInt(Math.floor(native.elapsed() * 1e6)) }),
+    uptime: () => native.elapsed() / 1000,
+    memoryUsage: () => ({ rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 }),
+    on() { return process; }, once() { return process; }, off() { return process; }, removeListener() { return process; }, emitWarning: (text) => native.log("warn", platform.well(text)),
+    exit() { throw new Error("process.exit() is not available in an extension"); },
+    kill() { throw new Error("process.kill() is not available in an extension"); },
+  };
+  define("process", process);
+
+  // ---- events
+  class EventEmitter {
+    #handlers = new Map();
+    on(name, handler) { this.#handlers.set(name, [...(this.#handlers.get(name) ?? []), handler]); return this; }
+    addListener(name, handler) { return this.on(name, handler); }
+    prependListener(name, handler) { this.#handlers.set(name, [handler, ...(this.#handlers.get(name) ?? [])]); return this; }
+    once(name, handler) { const once = (...values) => { this.off(name, once); handler.apply(this, values); }; once.listener = handler; return this.on(name, once); }
+    off(name, handler) { this.#handlers.set(name, (this.#handlers.get(name) ?? []).filter((known) => known !== handler && known.listener !== handler)); return this; }
+    removeListener(name, handler) { return this.off(name, handler); }
+    removeAllListeners(name) { if (name === undefined) this.#handlers.clear(); else this.#handlers.delete(name); return this; }
+    emit(name, ...values) {
+      const handlers = this.#handlers.get(name) ?? [];
+      if (name === "error" && handlers.length === 0) throw values[0];
+      for (const handler of handlers) handler.apply(this, values);
+      return handlers.length > 0;
+    }
+    listeners(name) { return [...(this.#handlers.get(name) ?? [])]; }
+    listenerCount(name) { return (this.#handlers.get(name) ?? []).length; }
+    setMaxListeners() { return this; }
+  }
+  const events = Object.assign(EventEmitter, { EventEmitter, once: (emitter, name) => new Promise((resolve, reject) => { emitter.once(name, (...values) => resolve(values)); if (name !== "error") emitter.once("error", reject); }) });
+
+  // ---- util
+  const promisify = (work) => work[promisify.custom] ?? ((...values) => new Promise((resolve, reject) => work(...values, (error, value) => (error ? reject(error) : resolve(value)))));
+  promisify.custom = Symbol.for("nodejs.util.promisify.custom");
+  const util = {
+    promisify, inspect, format,
+    stripVTControlCharacters: packages.helpers.plain,
+    isDeepStrictEqual: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+    inherits() {}, deprecate: (work) => work,
+    TextEncoder, TextDecoder,
+    types: { isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp },
+  };
+
+  // ---- os
+  const os = {
+    EOL: "\n",
+    homedir: () => now("os.homedir"), tmpdir: () => now("os.tmpdir"), hostname: () => now("os.hostname"),
+    platform: () => process.platform, arch: () => process.arch, type: () => (process.platform === "darwin" ? "Darwin" : "Linux"),
+    release: () => "", cpus: () => [], totalmem: () => 0, freemem: () => 0, uptime: () => 0, loadavg: () => [0, 0, 0], networkInterfaces: () => ({}),
+    userInfo: () => ({ username: process.env.USER ?? "", homedir: os.homedir(), shell: process.env.SHELL ?? null, uid: -1, gid: -1 }),
+  };
+
+  // ---- url
+  const url = {
+    URL, URLSearchParams,
+    fileURLToPath(address) {
+      const parsed = typeof address === "string" ? new URL(address) : address;
+      if (parsed.protocol !== "file:") throw new TypeError("The URL must be of scheme file");
+      return decodeURIComponent(parsed.pathname);
+    },
+    pathToFileURL: (name) => new URL(`file://${path.resolve(name).split("/").map(encodeURIComponent).join("/")}`),
+  };
+
+  // ---- crypto
+  const bytesOf = (value, encoding) => (typeof value === "string" ? decodeText(value, encoding) : value);
+  const output = (bytes, encoding) => (encoding === undefined || encoding === "buffer" ? Buffer.from(bytes) : Buffer.from(bytes).toString(encoding));
+  class Hash {
+    #parts = "";
+    #finish;
+    constructor(finish) { this.#finish = finish; }
+    update(value, encoding) { this.#parts += binary(bytesOf(value, encoding)); return this; }
+    digest(encoding) { return output(this.#finish(this.#parts), encoding); }
+  }
+  const algorithm = (name) => String(name).toLowerCase().replace("-", "");
+  const nodeCrypto = {
+    createHash: (name) => new Hash((text) => native.digest(algorithm(name), text)),
+    createHmac: (name, key) => new Hash((text) => native.hmac(algorithm(name), binary(bytesOf(key)), text)),
+    hash: (name, value, encoding = "hex") => output(native.digest(algorithm(name), binary(bytesOf(value))), encoding),
+    randomUUID: platform.uuid,
+    randomBytes: (count) => Buffer.from(native.random(count)),
+    randomInt: (low, high) => { const [from, to] = high === undefined ? [0, low] : [low, high]; return from + Math.floor((new DataView(native.random(8).buffer).getUint32(0) / 4294967296) * (to - from)); },
+    timingSafeEqual: (one, other) => { let different = one.length ^ other.length; for (let at = 0; at < one.length; at++) different |= one[at] ^ other[at]; return different === 0; },
+    webcrypto: crypto, subtle: crypto.subtle, getRandomValues: crypto.getRandomValues,
+  };
+
+  // ---- fs: the host decides which files there are
+  const fsError = (error) => {
+    const found = /^([A-Z]+): /.exec(error.message);
+    if (found) error.code = found[1];
+    return error;
+  };
+  const nameOf = (file) => (file instanceof URL ? url.fileURLToPath(file) : typeof file === "string" ? file : Buffer.from(file).toString());
+  const ask = (name, args) => { try { return now(`fs.${name}`, args); } catch (error) { throw fsError(error); } };
+  const encodingOf = (options) => (typeof options === "string" ? options : options?.encoding);
+  class Stats {
+    constructor(fields) { Object.assign(this, fields); for (const name of ["mtime", "ctime", "atime", "birthtime"]) this[name] = new Date(fields.mtimeMs); this.ctimeMs = this.atimeMs = this.birthtimeMs = fields.mtimeMs; }
+    isFile() { return this.kind === "file"; }
+    isDirectory() { return this.kind === "directory"; }
+    isSymbolicLink() { return this.kind === "symlink"; }
+    isFIFO() { return false; } isSocket() { return false; } isBlockDevice() { return false; } isCharacterDevice() { return false; }
+  }
+  const statsOf = (fields) => new Stats(fields);
+  const contentOf = (value, options) => native.toBase64(binary(bytesOf(value, encodingOf(options))));
+  // An open file: its content is read and written as a whole.
+  class FileHandle {
+    #position = 0;
+    constructor(file, flags = "r") {
+      this.path = nameOf(file);
+      this.appends = flags.startsWith("a");
+      const { path: name } = this;
+      if (flags.startsWith("w")) ask("writeFile", { path: name, content: "", append: false, exclusive: flags.includes("x") });
+      else if (this.appends) ask("writeFile", { path: name, content: "", append: true, exclusive: flags.includes("x") });
+      else ask("stat", { path: name, follow: true });
+      this.fd = ++lastHandle;
+    }
+    put(bytes, position) {
+      if (this.appends) ask("writeFile", { path: this.path, content: native.toBase64(binary(bytes)), append: true });
+      else {
+        const at = position ?? this.#position;
+        const before = sync.readFile(this.path);
+        const whole = Buffer.alloc(Math.max(before.length, at + bytes.length));
+        whole.set(before);
+        whole.set(bytes, at);
+        sync.writeFile(this.path, whole);
+        if (position === undefined || position === null) this.#position = at + bytes.length;
+      }
+      return bytes.length;
+    }
+    take(target, offset = 0, length = target.length - offset, position = null) {
+      const at = position ?? this.#position;
+      const bytes = sync.readFile(this.path).subarray(at, at + length);
+      target.set(bytes, offset);
+      if (position === null) this.#position = at + bytes.length;
+      return bytes.length;
+    }
+    replace(value, options) { sync.writeFile(this.path, value, typeof options === "string" ? options : { encoding: options?.encoding }); }
+    async read(target, offset, length, position) {
+      const given = ArrayBuffer.isView(target) ? { buffer: target, offset, length, position } : { buffer: Buffer.alloc(16384), ...target };
+      return { bytesRead: this.take(given.buffer, given.offset ?? 0, given.length, given.position ?? null), buffer: given.buffer };
+    }
+    async write(value, ...rest) {
+      const bytes = typeof value === "string" ? bytesOf(value, rest[1]) : new Uint8Array(value.buffer, value.byteOffset + (rest[0] ?? 0), rest[1] ?? value.byteLength - (rest[0] ?? 0));
+      return { bytesWritten: this.put(bytes, typeof value === "string" ? rest[0] : rest[2]), buffer: value };
+    }
+    async readFile(options) { return sync.readFile(this.path, options); }
+    async writeFile(value, options) { this.replace(value, options); }
+    async appendFile(value, options) { this.put(bytesOf(value, encodingOf(options))); }
+    async stat() { return sync.stat(this.path); }
+    async truncate(length) { sync.truncate(this.path, length); }
+    async sync() {} async datasync() {} async chmod() {}
+    async close() { handles.delete(this.fd); }
+    [Symbol.asyncDispose]() { return this.close(); }
+  }
+  let lastHandle = 2;
+  const handles = new Map();
+  const handleOf = (fd) => { const handle = handles.get(fd); if (!handle) throw Object.assign(new Error("EBADF: bad file descriptor"), { code: "EBADF" }); return handle; };
+  const sync = {
+    readFile(file, options) { if (file instanceof FileHandle) file = file.path; const bytes = native.fromBase64(ask("readFile", { path: nameOf(file) })); const encoding = encodingOf(options); return encoding && encoding !== "buffer" ? Buffer.from(bytes).toString(encoding) : Buffer.from(bytes); },
+    writeFile(file, value, options) { if (file instanceof FileHandle) return file.replace(value, options); const flag = String(options?.flag ?? "w"); ask("writeFile", { path: nameOf(file), content: contentOf(value, options), append: flag.startsWith("a"), exclusive: flag.includes("x") }); },
+    appendFile(file, value, options) { if (file instanceof FileHandle) return void file.put(bytesOf(value, encodingOf(options))); ask("writeFile", { path: nameOf(file), content: contentOf(value, options), append: true }); },
+    stat: (file, options) => { try { return statsOf(ask("stat", { path: nameOf(file), follow: true })); } catch (error) { if (options?.throwIfNoEntry === false && error.code === "ENOENT") return undefined; throw error; } },
+    lstat: (file) => statsOf(ask("stat", { path: nameOf(file), follow: false })),
+    readdir(file, options) {
+      const entries = ask("readdir", { path: nameOf(file), recursive: options?.recursive === true });
+      return options?.withFileTypes ? entries.map((entry) => Object.assign(new Stats({ ...entry, mtimeMs: 0 }), { name: entry.name, parentPath: nameOf(file), path: nameOf(file) })) : entries.map(({ name }) => name);
+    },
+    mkdir: (file, options) => ask("mkdir", { path: nameOf(file), recursive: options?.recursive === true }),
+    rm: (file, options) => { try { ask("rm", { path: nameOf(file), recursive: options?.recursive === true }); } catch (error) { if (!(options?.force && error.code === "ENOENT")) throw error; } },
+    unlink: (file) => { ask("rm", { path: nameOf(file), recursive: false }); },
+    rmdir: (file, options) => { ask("rm", { path: nameOf(file), recursive: options?.recursive === true, folder: true }); },
+    rename: (from, to) => { ask("rename", { path: nameOf(from), to: nameOf(to) }); },
+    copyFile: (from, to) => { ask("copyFile", { path: nameOf(from), to: nameOf(to) }); },
+    realpath: (file) => ask("realpath", { path: nameOf(file) }),
+    access: (file) => { ask("stat", { path: nameOf(file), follow: true }); },
+    mkdtemp: (prefix) => ask("mkdtemp", { path: nameOf(prefix) }),
+    cp(from, to, options) {
+      if (!sync.stat(from).isDirectory()) return sync.copyFile(from, to);
+      if (!options?.recursive) throw Object.assign(new Error(`EISDIR: ${from} is a folder`), { code: "EISDIR" });
+      sync.mkdir(to, { recursive: true });
+      for (const name of sync.readdir(from)) sync.cp(path.join(nameOf(from), name), path.join(nameOf(to), name), options);
+    },
+    truncate: (file, length = 0) => { const bytes = sync.readFile(file); const kept = Buffer.alloc(length); kept.set(bytes.subarray(0, length)); sync.writeFile(file, kept); },
+    symlink() { throw Object.assign(new Error("EPERM: links are not available in an extension"), { code: "EPERM" }); },
+    link() { throw Object.assign(new Error("EPERM: links are not available in an extension"), { code: "EPERM" }); },
+    readlink: (file) => ask("realpath", { path: nameOf(file) }),
+    chmod() {}, chown() {}, utimes() {},
+  };
+  const fs = { constants: { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 }, existsSync: (file) => { try { sync.access(file); return true; } catch { return false; } }, promises: { constants: { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 } } };
+  for (const [name, work] of Object.entries(sync)) {
+    fs[`${name}Sync`] = work;
+    fs.promises[name] = async (...values) => work(...values);
+    fs[name] = (...values) => { const done = values.pop(); fs.promises[name](...values).then((value) => done(null, value), (error) => done(error)); };
+  }
+  fs.promises.open = async (file, flags) => new FileHandle(file, flags);
+  fs.openSync = (file, flags) => { const handle = new FileHandle(file, flags); handles.set(handle.fd, handle); return handle.fd; };
+  fs.closeSync = (fd) => { handleOf(fd); handles.delete(fd); };
+  fs.readSync = (fd, target, offset, length, position) => (typeof offset === "object" && offset !== null ? handleOf(fd).take(target, offset.offset, offset.length, offset.position ?? null) : handleOf(fd).take(target, offset, length, position ?? null));
+  fs.writeSync = (fd, value, ...rest) => handleOf(fd).put(typeof value === "string" ? bytesOf(value) : value, typeof value === "string" ? rest[0] : rest[2]);
+  fs.fstatSync = (fd) => sync.stat(handleOf(fd).path);
+  fs.fsyncSync = () => {};
+  // Streams deliver and take the whole content.
+  fs.createReadStream = (file, options) => {
+    const stream = Object.assign(new EventEmitter(), { destroy() {}, close() {}, setEncoding(encoding) { this.encoding = encoding; return this; }, encoding: encodingOf(options) });
+    const read = async () => { const all = sync.readFile(file); const part = all.subarray(options?.start ?? 0, options?.end === undefined ? undefined : options.end + 1); return stream.encoding ? part.toString(stream.encoding) : part; };
+    queueMicrotask(() => read().then((part) => { stream.emit("open"); if (part.length) stream.emit("data", part); stream.emit("end"); stream.emit("close"); }, (error) => stream.emit("error", error)));
+    stream.pipe = (target) => { stream.on("data", (part) => target.write(part)); stream.on("end", () => target.end?.()); return target; };
+    stream[Symbol.asyncIterator] = async function* () { yield await read(); };
+    return stream;
+  };
+  fs.createWriteStream = (file, options) => {
+    const handle = new FileHandle(file, options?.flags ?? "w");
+    const put = (part) => { if (part !== undefined && typeof part !== "function") handle.put(bytesOf(part)); };
+    return Object.assign(new EventEmitter(), { writable: true, write(part, ...rest) { put(part); rest.at(-1)?.(); return true; }, end(part, ...rest) { put(part); const done = [part, ...rest].find((value) => typeof value === "function"); queueMicrotask(() => { done?.(); this.emit("finish"); this.emit("close"); }); return this; }, destroy() {} });
+  };
+  fs.watchFile = () => {};
+  fs.unwatchFile = () => {};
+  fs.watch = () => Object.assign(new EventEmitter(), { close() {}, ref() {}, unref() {} });
+  fs.realpathSync.native = fs.realpathSync;
+
+  const childProcess = makeProcesses(native, platform, { EventEmitter, promisify, environment: () => process.env });
+
+  const assert = Object.assign((condition, message) => { if (!condition) throw new Error(message ?? "Assertion failed"); }, {
+    ok: (condition, message) => assert(condition, message), equal: (one, other, message) => assert(one == other, message),
+    strictEqual: (one, other, message) => assert(one === other, message), deepStrictEqual: (one, other, message) => assert(util.isDeepStrictEqual(one, other), message),
+  });
+  // ---- small modules
+  class StringDecoder {
+    #held = new Uint8Array(0);
+    constructor(encoding = "utf8") { this.encoding = encoding; }
+    write(bytes) {
+      const all = Buffer.concat([this.#held, bytes]);
+      // A character that is not whole yet waits for its rest.
+      let end = all.length;
+      for (let back = 1; back <= Math.min(3, all.length); back++) {
+        const byte = all[all.length - back];
+        if (byte >= 0xc0) { const needs = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2; if (needs > back) end = all.length - back; break; }
+        if (byte < 0x80) break;
+      }
+      this.#held = all.subarray(end);
+      return all.subarray(0, end).toString(this.encoding);
+    }
+    end(bytes) { const text = (bytes ? this.write(bytes) : "") + Buffer.from(this.#held).toString(this.encoding); this.#held = new Uint8Array(0); return text; }
+  }
+  class AsyncLocalStorage {
+    #store;
+    run(store, work, ...values) { const before = this.#store; this.#store = store; try { return work(...values); } finally { this.#store = before; } }
+    enterWith(store) { this.#store = store; }
+    exit(work, ...values) { return this.run(undefined, work, ...values); }
+    getStore() { return this.#store; }
+    disable() { this.#store = undefined; }
+  }
+  const querystring = { parse: (text) => Object.fromEntries(new URLSearchParams(text)), stringify: (values) => new URLSearchParams(values).toString(), escape: encodeURIComponent, unescape: decodeURIComponent };
+  // A module that is not there, for packages that import it and may never use it.
+  const absent = (module) => {
+    const failing = (name) => new Proxy(class {}, {
+      apply() { throw new Error(`node:${module} is not available in an extension (${name})`); },
+      construct() { throw new Error(`node:${module} is not available in an extension (${name})`); },
+      get: (target, key) => (key === "prototype" || typeof key === "symbol" ? target[key] : failing(`${name}.${key}`)),
+    });
+    return new Proxy({}, { get: (_target, key) => (typeof key === "symbol" || key === "__esModule" || key === "then" || key === "default" ? undefined : failing(key)), has: () => true });
+  };
+
+  // ---- require
+  const loaded = new Map();
+  function loadFile(file) {
+    const known = loaded.get(file);
+    if (known) return known.exports;
+    const module = { exports: {}, id: file, filename: file, path: path.dirname(file), loaded: false, children: [], paths: [] };
+    loaded.set(file, module);
+    try {
+      if (file.endsWith(".json")) module.exports = JSON.parse(native.readJson(file));
+      else native.compile(file).call(module.exports, module.exports, requireFrom(file), module, file, module.path);
+    } catch (error) {
+      loaded.delete(file);
+      throw error;
+    }
+    module.loaded = true;
+    return module.exports;
+  }
+  function loadModule(file) {
+    if (!loaded.has(file)) loaded.set(file, { exports: native.evaluate(file) });
+    return loaded.get(file).exports;
+  }
+  const builtIn = (name) => (name.startsWith("absent:") ? absent(name.slice(7)) : all[name]);
+  function requireFrom(base) {
+    const locate = (name) => JSON.parse(native.locate(base, String(name)));
+    const require = (name) => {
+      const { kind, place } = locate(name);
+      return kind === "built-in" ? builtIn(place) : kind === "module" ? loadModule(place) : loadFile(place);
+    };
+    require.resolve = (name) => { const { kind, place } = locate(name); return kind === "built-in" ? String(name) : place; };
+    require.cache = {};
+    require.main = undefined;
+    return require;
+  }
+  const createRequire = (base) => requireFrom(base instanceof URL || String(base).startsWith("file:") ? url.fileURLToPath(base) : String(base));
+  // What `import()` gives: the names, and the whole as `default`.
+  const namespace = (content) => {
+    if (content === null || (typeof content !== "object" && typeof content !== "function") || content.__esModule) return content;
+    return "default" in content ? content : Object.assign(Object.create(null), content, { default: content });
+  };
+
+  const all = {
+    assert, "assert/strict": assert, async_hooks: { AsyncLocalStorage }, buffer: { Buffer, Blob: globalThis.Blob, constants: { MAX_LENGTH: 2147483647 } }, child_process: childProcess, crypto: nodeCrypto, events, fs, "fs/promises": fs.promises,
+    module: { createRequire, builtinModules: [], isBuiltin: (name) => String(name).replace(/^node:/, "") in all },
+    perf_hooks: { performance }, querystring, string_decoder: { StringDecoder }, tty: { isatty: () => false },
+    os, path, "path/posix": path, process, timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate },
+    "timers/promises": { setTimeout: (wait, value) => new Promise((resolve) => setTimeout(() => resolve(value), wait)) },
+    url, util, "util/types": util.types,
+  };
+  platform.helpers = packages.helpers;
+  delete packages.helpers;
+  Object.assign(all, packages);
+  return { builtIn, loadFile, namespace };
+})

@@ -1,0 +1,142 @@
+// `node:child_process`: every program goes through the host, which asks. Evaluated as a function; its
+// result makes the module.
+(function (native, platform, parts) {
+  "use strict";
+  const { EventEmitter, promisify, environment } = parts;
+  const { Buffer, binary, decodeText, well } = platform;
+  const bytesOf = (value) => (typeof value === "string" ? decodeText(value) : value);
+  const textOrBytes = (bytes, encoding) => (encoding === undefined || encoding === "buffer" || encoding === null ? bytes : bytes.toString(encoding));
+
+  // Variables that differ from those that every program has.
+  const changedVariables = (given) => {
+    if (!given) return undefined;
+    const usual = environment();
+    return Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== undefined && usual[name] !== String(value)).map(([name, value]) => [name, String(value)]));
+  };
+  const request = (file, args, options, input) => ({
+    command: well(file), args: args.map(well), cwd: options.cwd === undefined ? undefined : String(options.cwd instanceof URL ? options.cwd.pathname : options.cwd),
+    timeout: options.timeout, env: changedVariables(options.env), input: input === undefined ? undefined : native.toBase64(binary(bytesOf(input))), bytes: true,
+  });
+  // What was printed, as bytes.
+  const printed = (result) => ({ ...result, stdout: Buffer.from(native.fromBase64(result.stdout)), stderr: Buffer.from(native.fromBase64(result.stderr)) });
+  const failure = (command, result) => Object.assign(new Error(`Command failed: ${command}\n${result.stderr}`), { code: result.code, status: result.code, signal: null, killed: result.killed, cmd: command, stdout: result.stdout, stderr: result.stderr });
+
+  // (file, args?, options?) and (command, options?) as one form
+  const listOf = (args, options) => (Array.isArray(args) ? [args.map(String), options ?? {}] : [[], args ?? {}]);
+  const fileForm = (file, args, options) => {
+    const [list, given] = listOf(args, options);
+    return given.shell ? shellForm([file, ...list].join(" "), given) : { file: String(file), list, given, text: [file, ...list].join(" ") };
+  };
+  const shellForm = (command, options) => ({ file: "sh", list: ["-c", String(command)], given: options ?? {}, text: String(command) });
+
+  class Input extends EventEmitter {
+    parts = [];
+    writable = true;
+    constructor(ended) { super(); this.ended = ended; }
+    write(part, encoding, done) { this.parts.push(Buffer.from(bytesOf(part))); (typeof encoding === "function" ? encoding : done)?.(); return true; }
+    end(part) { if (part !== undefined && typeof part !== "function") this.write(part); this.writable = false; this.ended(); return this; }
+    destroy() { this.end(); }
+  }
+  class Output extends EventEmitter {
+    readable = true;
+    encoding = undefined;
+    setEncoding(encoding) { this.encoding = encoding; return this; }
+    deliver(bytes) {
+      if (bytes.length) this.emit("data", textOrBytes(bytes, this.encoding));
+      this.emit("end");
+      this.emit("close");
+    }
+    pipe(target) { this.on("data", (part) => target.write(part)); this.on("end", () => { if (target !== process.stdout && target !== process.stderr) target.end?.(); }); return target; }
+    resume() { return this; } pause() { return this; } destroy() { return this; } unref() { return this; }
+    async *[Symbol.asyncIterator]() {
+      const parts = await new Promise((resolve) => { const all = []; this.on("data", (part) => all.push(part)); this.on("end", () => resolve(all)); });
+      yield* parts;
+    }
+  }
+  let lastPid = 0;
+  function start({ file, list, given, text }, waitsForInput) {
+    const child = new EventEmitter();
+    let call;
+    let isOver = false;
+    const end = (code, signal) => {
+      if (isOver) return;
+      isOver = true;
+      child.exitCode = code;
+      child.signalCode = signal;
+      child.emit("exit", code, signal);
+      child.emit("close", code, signal);
+    };
+    const run = () => {
+      if (call || isOver) return;
+      const input = child.stdin.parts.length ? Buffer.concat(child.stdin.parts) : undefined;
+      call = platform.call("exec", request(file, list, given, input));
+      call.then((result) => {
+        if (isOver) return;
+        const all = printed(result);
+        child.stdout.deliver(all.stdout);
+        child.stderr.deliver(all.stderr);
+        child.result?.(all, text);
+        end(result.code, null);
+      }, (error) => { child.failed?.(error); if (!isOver && child.listenerCount("error")) child.emit("error", error); end(1, null); });
+    };
+    const kill = (signal = "SIGTERM") => {
+      if (isOver) return false;
+      child.killed = true;
+      if (call) platform.cancel(call);
+      child.stdout.deliver(Buffer.alloc(0));
+      child.stderr.deliver(Buffer.alloc(0));
+      child.result?.({ stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), code: 143, killed: true }, text);
+      end(null, typeof signal === "string" ? signal : "SIGTERM");
+      return true;
+    };
+    const stdio = Array.isArray(given.stdio) ? given.stdio[0] : given.stdio;
+    Object.assign(child, { stdin: new Input(run), stdout: new Output(), stderr: new Output(), pid: ++lastPid, killed: false, exitCode: null, signalCode: null, spawnfile: file, spawnargs: [file, ...list], connected: false, kill, ref() { return child; }, unref() { return child; }, disconnect() {} });
+    child.stdio = [child.stdin, child.stdout, child.stderr];
+    given.signal?.addEventListener("abort", () => { if (kill() && child.listenerCount("error")) child.emit("error", given.signal.reason); });
+    // A program starts when its input is there: at its end, or at once where none is given.
+    queueMicrotask(() => {
+      child.emit("spawn");
+      if (!waitsForInput || stdio === "ignore" || stdio === "inherit" || child.stdin.parts.length === 0) run();
+    });
+    return child;
+  }
+
+  const withCallback = (form) => (...values) => {
+    const done = typeof values[values.length - 1] === "function" ? values.pop() : () => {};
+    const what = form(...values);
+    const encoding = what.given.encoding === undefined ? "utf8" : what.given.encoding;
+    const child = start(what, true);
+    child.result = (all, text) => {
+      const result = { ...all, stdout: textOrBytes(all.stdout, encoding), stderr: textOrBytes(all.stderr, encoding) };
+      done(result.code === 0 ? null : failure(text, result), result.stdout, result.stderr);
+    };
+    child.failed = (error) => done(error, "", "");
+    return child;
+  };
+  const asPromise = (work) => (...values) => new Promise((resolve, reject) => work(...values, (error, stdout, stderr) => (error ? reject(error) : resolve({ stdout, stderr }))));
+  const promised = (work) => Object.assign(work, { [promisify.custom]: asPromise(work) });
+
+  function runNow({ file, list, given, text }) {
+    const result = printed(JSON.parse(native.wait("exec", JSON.stringify(request(file, list, given, given.input)))));
+    const show = (bytes) => textOrBytes(bytes, given.encoding);
+    return { ...result, stdout: show(result.stdout), stderr: show(result.stderr), text };
+  }
+  const outputNow = (form) => (...values) => {
+    const result = runNow(form(...values));
+    if (result.code !== 0) throw failure(result.text, result);
+    return result.stdout;
+  };
+  return {
+    exec: promised(withCallback(shellForm)),
+    execFile: promised(withCallback(fileForm)),
+    spawn: (file, args, options) => start(fileForm(file, args, options), true),
+    execSync: outputNow(shellForm),
+    execFileSync: outputNow(fileForm),
+    spawnSync(file, args, options) {
+      const result = runNow(fileForm(file, args, options));
+      return { pid: 0, status: result.killed ? null : result.code, signal: result.killed ? "SIGTERM" : null, stdout: result.stdout, stderr: result.stderr, output: [null, result.stdout, result.stderr] };
+    },
+    fork() { throw new Error("child_process.fork is not available in an extension"); },
+    ChildProcess: EventEmitter,
+  };
+})
