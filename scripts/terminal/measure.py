@@ -105,12 +105,13 @@ class Face:
         return SEQUENCE.sub(b"", bytes(self.printed[start:]))
 
     def wait_for(self, wanted, start=0, limit=TIME_LIMIT):
-        """Seconds until this text is there, counted from now."""
+        """Seconds until this text, or one of these texts, is there, counted from now."""
         began = time.perf_counter()
-        while wanted not in self.text(start):
+        wanted = (wanted,) if isinstance(wanted, bytes) else wanted
+        while not any(text in self.text(start) for text in wanted):
             if time.perf_counter() - began > limit:
                 shown = self.text(start).decode(errors="replace")[-2000:]
-                sys.exit(f"{wanted.decode()!r} does not appear; the terminal shows:\n{shown}")
+                sys.exit(f"{b' or '.join(wanted).decode()!r} does not appear; the terminal shows:\n{shown}")
             # What was searched is not searched again, except for an end that may be half of it.
             start = max(start, len(self.printed) - 4096)
             self.read(1)
@@ -151,7 +152,10 @@ class Place:
     def __init__(self, binary, folder, script=None, faults=None):
         self.binary, self.folder = binary, folder
         self.home = folder / "home"
-        self.home.mkdir(exist_ok=True)
+        config = self.home / ".config" / "hardpan"
+        config.mkdir(parents=True, exist_ok=True)
+        # The 5,000 lines are about 70,000 tokens.
+        (config / "config.toml").write_text("max_tokens = 128000\n")
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8", "TERM": "xterm-256color",
         }
@@ -286,7 +290,9 @@ def run_answer(face, limit):
     """Asks, waits for the end of the run, and gives the bytes, the seconds and the processor's share of it."""
     start, used, began = len(face.printed), face.processor_seconds(), time.perf_counter()
     face.type("go\r")
-    face.wait_for(b"done ", start, limit)
+    face.wait_for((b"done ", b"failed "), start, limit)
+    if b"failed " in face.text(max(start, len(face.printed) - 4096)):
+        sys.exit(f"the answer failed:\n{face.text(start).decode(errors='replace')[-1000:]}")
     seconds = time.perf_counter() - began
     used = face.processor_seconds() - used
     face.settle(0.5, 2)

@@ -115,14 +115,17 @@ impl CompletionSource for CommandSource {
         if query.kind != CompletionKind::Command {
             return Vec::new();
         }
-        // Names first; the words of the help find what one does not know the name of.
         let is_prefix = |index: &usize| self.commands[*index].0.starts_with(&query.typed);
         let mut found: Vec<usize> = (0..self.commands.len()).filter(is_prefix).collect();
-        let fuzzy = self.names.best(&query.typed, limit).into_iter();
-        for index in fuzzy.chain(self.texts.best(&query.typed, limit)) {
+        for index in self.names.best(&query.typed, limit) {
             if !found.contains(&index) {
                 found.push(index);
             }
+        }
+        // The words of the help find a command whose name one does not know. Where a name matches, they
+        // would only be in the way.
+        if found.is_empty() {
+            found = self.texts.best(&query.typed, limit);
         }
         let completion = |index: usize| {
             let (name, help) = &self.commands[index];
@@ -214,7 +217,7 @@ mod tests {
         let source = CommandSource::new(vec![
             command("undo", "undo what the last run did to files"),
             command("model", "choose the model"),
-            command("cost", "what the conversation has cost"),
+            command("cost", "how much the conversation has cost"),
         ]);
         let query = |typed: &str| CompletionQuery {
             kind: CompletionKind::Command,
@@ -224,7 +227,7 @@ mod tests {
         let found = |typed: &str| -> Vec<String> {
             source.complete(&query(typed), 8).into_iter().map(|found| found.text).collect()
         };
-        assert_eq!(found("mo")[0], "/model ");
+        assert_eq!(found("mo"), ["/model "], "not `cost`, whose help has an m and an o");
         assert_eq!(found("files"), ["/undo "]);
         assert_eq!(found("").len(), 3);
     }
