@@ -15,7 +15,7 @@ use hardpan_context::{FoundSecret, LayoutName, SecretScanner};
 use hardpan_panels::{
     ConsoleTool, Library, LibraryEntry, LibraryKind, Logs, Memories, NotificationKind, OpenFiles, Panel,
     PanelRegistry, PanelTool, RunSummary, SavedPanels, Scratchpad, Spine, SpineDecision, SpineLimits,
-    Statistics, StatisticsFigures, Todo, ToolPanel, Tree,
+    Statistics, StatisticsFigures, Todo, TodoStatus, ToolPanel, Tree,
 };
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_tools::{ConsoleShell, Scope, ShellOptions, Tool, ToolRegistry, ToolSource};
@@ -375,6 +375,11 @@ impl ConversationPanels {
             inputs_wait: !event.queued.is_empty(),
             todos: self.todo.as_ref().map(|todo| todo.remaining()).unwrap_or_default(),
         }
+    }
+
+    /// The todo list, each todo with its status. Empty in layouts that have none.
+    pub fn todos(&self) -> Vec<(String, TodoStatus)> {
+        self.todo.as_ref().map(|todo| todo.entries()).unwrap_or_default()
     }
 
     /// Goes on with a message of the spine, unless the user speaks or aborts meanwhile.

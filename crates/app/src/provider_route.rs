@@ -94,7 +94,7 @@ impl ProviderRoute {
     }
 
     /// Whether the simulator answers requests to a model, because there is no key.
-    pub(crate) fn is_simulated(target: &Target, settings: &Settings) -> bool {
+    pub fn is_simulated(target: &Target, settings: &Settings) -> bool {
         let has_key = settings.key(&target.provider, &target.profile).is_ok_and(|key| key.is_some());
         !has_key && needs_key(&target.profile, &settings.base_url(&target.provider, &target.profile))
     }

@@ -261,6 +261,10 @@ pub enum Command {
     ///
     /// See `hardpan docs rpc` for the protocol.
     Rpc(crate::rpc::RpcArgs),
+    /// Work in an editor that speaks the Agent Client Protocol: Zed, JetBrains, Neovim and others
+    ///
+    /// See `hardpan docs acp` for how to set it up.
+    Acp(crate::acp::AcpArgs),
     /// List the extensions of this folder, and what each brings
     ///
     /// Loads them as a conversation would. See `hardpan docs extensions`.

@@ -43,6 +43,7 @@ const DOCUMENTS: &[Document] = documents![
     "benchmarks" at "docs/benchmarks.md",
     "clients" at "docs/clients.md",
     "rpc" at "docs/rpc.md",
+    "acp" at "docs/acp.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",
     "symbols-recall" at "docs/symbols-recall.md",

@@ -9,6 +9,7 @@
 #[macro_use]
 mod output; // standard output, tables, text without control characters
 
+mod acp; // `hardpan acp`
 mod args; // the command line, and every help text
 mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or an interactive session

@@ -5,15 +5,15 @@ mod agent_updates; // EventMapper: from the agent's events to what the face show
 mod appearance; // colours, signs and motion
 mod call_preview; // what a person sees of a call before it runs
 mod clipboard; // an image from the clipboard
-mod command_warnings; // what in a command is dangerous, in words
+pub mod command_warnings; // what in a command is dangerous, in words
 pub mod conversation; // FaceConversation: the conversation behind a face
 mod diff_lines; // a stored diff as lines
 mod drafts; // DraftFile: what is typed and not sent
 mod editable_part; // what of a call can be changed in an editor
 mod extension_face; // ExtensionFace: what extensions show and take
 pub mod face_host; // PageHost: what the face asks of the program around it
-mod history_blocks; // earlier_blocks: what was said before a session was resumed
-mod modes; // what the modes mean for the agent
+pub mod history_blocks; // earlier_blocks: what was said before a session was resumed
+pub mod modes; // what the modes mean for the agent
 mod page_prompter; // PagePrompter: asks in the face, as its mode says
 mod session; // Session: does with the agent what the person asks for
 mod status; // the status line and the end of a run, in figures

@@ -3,9 +3,9 @@
 //! for people are `note` events.
 
 mod error; // RpcError: why a request failed
-mod input; // reads lines from standard input
+pub mod input; // reads lines from standard input
 mod pending_inputs; // PendingInputs: inputs that are not finished, and their responses
-mod queries; // collects the data of responses to get_state, get_context, …
+pub mod queries; // collects the data of responses to get_state, get_context, …
 mod questions; // PendingQuestions: questions to the client, and its answers
 mod reply; // PendingResponse: exactly one response to each request
 mod request; // the requests of the protocol

@@ -82,6 +82,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
+        Some(Command::Acp(args)) => crate::acp::acp(args),
         Some(Command::Extensions(args)) => crate::extensions::run(args),
         Some(Command::Trust(args)) => crate::trust::trust(args),
         Some(Command::Doctor(args)) => crate::doctor::doctor(args),

@@ -195,6 +195,7 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("audit", args(&[&["audit", HOSTILE], &["audit", "--json", HOSTILE]])),
         ("replay", args(&[&["replay", HOSTILE]])),
         ("rpc", args(&[&["rpc"]])),
+        ("acp", args(&[&["acp"]])),
         ("trust", args(&[&["trust", HOSTILE]])),
         ("doctor", args(&[&["doctor"], &["doctor", "--json"], &["doctor", "--dir", HOSTILE]])),
         ("completions", args(&[&["completions", "bash"], &["completions", HOSTILE]])),
@@ -268,7 +269,7 @@ fn no_command_writes_control_characters_to_a_terminal() {
         vec![vec!["request".to_owned(), "Hello".to_owned(), "note.txt".to_owned(), "--json".to_owned()]];
     for args in commands(&world.session).into_iter().map(|(_, all)| all).chain([exact]).flatten() {
         // It reads its input to the end, which a terminal has not.
-        if args == ["rpc"] {
+        if args == ["rpc"] || args == ["acp"] {
             continue;
         }
         let args: Vec<&str> = args.iter().map(String::as_str).collect();

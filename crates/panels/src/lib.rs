@@ -50,6 +50,6 @@ pub use registry::{PanelListing, PanelOpener, PanelRegistry, SavedPanels};
 pub use scratchpad::Scratchpad;
 pub use spine::{GuardRail, NotificationKind, RunSummary, Spine, SpineDecision, SpineLimits};
 pub use statistics::{Statistics, StatisticsFigures};
-pub use todo::Todo;
+pub use todo::{Todo, TodoStatus};
 pub use tool_panel::ToolPanel;
 pub use tree::Tree;

@@ -34,11 +34,15 @@ struct TodoEntry {
     status: TodoStatus,
 }
 
+/// How far a todo is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum TodoStatus {
+pub enum TodoStatus {
+    /// Nobody works on it yet.
     Open,
+    /// It is being worked on.
     Active,
+    /// It is done.
     Done,
 }
 
@@ -73,6 +77,11 @@ impl Todo {
         let list = self.lock();
         let open = list.todos.iter().filter(|todo| todo.status != TodoStatus::Done);
         open.map(|todo| format!("{}: {}", todo.number, todo.text)).collect()
+    }
+
+    /// Every todo with its status, in order.
+    pub fn entries(&self) -> Vec<(String, TodoStatus)> {
+        self.lock().todos.iter().map(|todo| (todo.text.clone(), todo.status)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, TodoList> {

@@ -17,11 +17,15 @@ use super::agent_updates::{joined_texts, not_run_words, subject};
 
 /// Everything that was said on the current branch, also what a compaction has replaced for the model.
 pub fn earlier_blocks(agent: &Agent) -> Vec<(BlockKind, BlockSource)> {
+    blocks(&stored_branch(agent))
+}
+
+/// The messages of the current branch, also those that a compaction has replaced for the model.
+pub fn stored_branch(agent: &Agent) -> Vec<AgentMessage> {
     let (_, path) = agent.session();
     let messages = agent.messages();
     let leaf = messages.last().map(|message| message.id.clone());
-    let stored = leaf.and_then(|leaf| stored_messages(&path, &leaf.0));
-    blocks(stored.as_deref().unwrap_or(&messages))
+    leaf.and_then(|leaf| stored_messages(&path, &leaf.0)).unwrap_or(messages)
 }
 
 /// The messages of the stored branch that ends with this one.

@@ -1,19 +1,25 @@
 //! What the modes mean for the agent: how they are stored with the session, what plan mode blocks, and
 //! what becomes of a plan.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::events::{ToolCallEvent, ToolCallReply};
-use hardpan_agent::{Agent, CustomMessage};
+use hardpan_agent::{Agent, ApprovalRequest, CustomMessage};
 use hardpan_app::ConversationApp;
+use hardpan_app::approval::ApprovalVerdict;
 use hardpan_app::settings::SandboxMode;
 use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_sandbox::{SandboxSupport, sandbox_support};
 use hardpan_terminal::model::Mode;
-use hardpan_tools::Effect;
+use hardpan_tools::{CallSubject, Effect};
 use serde_json::json;
 
-use super::page_prompter::{PLAN_REFUSAL, SharedMode};
+/// The mode that a face is in.
+pub type SharedMode = Arc<Mutex<Mode>>;
+
+/// What the model reads about a call that plan mode does not let run.
+pub const PLAN_REFUSAL: &str = "only reading is allowed now: the person asked for a plan, so answer with one";
 
 /// Under this name the session stores the mode.
 const MODE_STATE: &str = "mode";
@@ -45,6 +51,22 @@ pub async fn store_mode(agent: &Agent, mode: Mode) {
     }
     // What cannot be stored now is said where messages are stored.
     let _ = agent.store_extension_state(MODE_STATE, json!(mode.name())).await;
+}
+
+/// What the mode says about a call; none if the person decides.
+pub fn verdict_of_mode(
+    mode: &SharedMode,
+    request: &ApprovalRequest,
+    rule: Option<&ApprovalRule>,
+) -> Option<ApprovalVerdict> {
+    // A rule exists for files of the workspace alone.
+    let is_workspace_edit = matches!(request.subject, CallSubject::File(_)) && rule.is_some();
+    match *mode.lock().unwrap_or_else(PoisonError::into_inner) {
+        Mode::Plan => Some(ApprovalVerdict::No(PLAN_REFUSAL.into())),
+        Mode::Edits if is_workspace_edit => Some(ApprovalVerdict::Once),
+        Mode::All => Some(ApprovalVerdict::Once),
+        Mode::Ask | Mode::Edits => None,
+    }
 }
 
 /// Whether commands run in a sandbox, so that `all` can be chosen.

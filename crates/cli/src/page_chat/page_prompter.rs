@@ -9,18 +9,15 @@ use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter, is_yes};
-use hardpan_terminal::model::{AgentUpdate, ApprovalAnswer, ApprovalPrompt, Mode, QuestionPrompt};
+use hardpan_terminal::model::{AgentUpdate, ApprovalAnswer, ApprovalPrompt, QuestionPrompt};
 use hardpan_terminal::theme::Theme;
-use hardpan_tools::CallSubject;
 use tokio::sync::{mpsc, oneshot};
 
 use super::call_preview::approval_prompt;
 use super::conversation::FaceSender;
 use super::editable_part::EditablePart;
+use super::modes::{SharedMode, verdict_of_mode};
 use crate::key_entry::HiddenInput;
-
-/// The mode that the face is in.
-pub type SharedMode = Arc<Mutex<Mode>>;
 
 /// The calls whose text is on the page already, because they were asked about.
 pub type ShownCalls = Arc<Mutex<BTreeSet<Arc<str>>>>;
@@ -137,9 +134,6 @@ impl PendingQuestions {
     }
 }
 
-/// What the model reads about a call that plan mode does not let run.
-pub const PLAN_REFUSAL: &str = "only reading is allowed now: the person asked for a plan, so answer with one";
-
 /// Asks in the face.
 pub struct PagePrompter {
     questions: PendingQuestions,
@@ -190,23 +184,6 @@ impl PagePrompter {
         let answer = answer.await.ok().flatten();
         open.id = None;
         answer
-    }
-
-    /// What the mode says about a call; none if the person decides.
-    fn verdict_of_mode(
-        &self,
-        request: &ApprovalRequest,
-        rule: Option<&ApprovalRule>,
-    ) -> Option<ApprovalVerdict> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A rule exists for files of the workspace alone.
-        let is_workspace_edit = matches!(request.subject, CallSubject::File(_)) && rule.is_some();
-        match mode {
-            Mode::Plan => Some(ApprovalVerdict::No(PLAN_REFUSAL.into())),
-            Mode::Edits if is_workspace_edit => Some(ApprovalVerdict::Once),
-            Mode::All => Some(ApprovalVerdict::Once),
-            Mode::Ask | Mode::Edits => None,
-        }
     }
 }
 
@@ -269,7 +246,7 @@ impl UserPrompter for PagePrompter {
         rule: Option<&'a ApprovalRule>,
     ) -> BoxFuture<'a, ApprovalVerdict> {
         Box::pin(async move {
-            if let Some(verdict) = self.verdict_of_mode(request, rule) {
+            if let Some(verdict) = verdict_of_mode(&self.mode, request, rule) {
                 return verdict;
             }
             let id = self.questions.next_id();

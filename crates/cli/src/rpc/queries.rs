@@ -87,8 +87,13 @@ pub fn stats(app: &ConversationApp) -> ResponseData {
     ResponseData::SessionStats(stats)
 }
 
-/// `get_commands`: slash commands, skills and prompt templates.
+/// `get_commands`.
 pub fn commands(agent: &Agent) -> ResponseData {
+    ResponseData::Commands { commands: command_list(agent) }
+}
+
+/// Slash commands, skills and prompt templates.
+pub fn command_list(agent: &Agent) -> Vec<CommandInfo> {
     let commands = agent.commands().into_iter().map(|(name, command)| CommandInfo {
         argument_hint: commands::all()
             .find(|known| known.name == name && !known.arguments.is_empty())
@@ -106,7 +111,7 @@ pub fn commands(agent: &Agent) -> ResponseData {
         description: known.description,
         argument_hint: known.argument_hint,
     });
-    ResponseData::Commands { commands: commands.chain(expansions).collect() }
+    commands.chain(expansions).collect()
 }
 
 /// The most completions of a word.

@@ -1,0 +1,255 @@
+// Sessions over `hardpan acp`, driven by the SDK of the Agent Client Protocol.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { after, before, test } from "node:test";
+import * as acp from "@agentclientprotocol/sdk";
+
+const BINARY = process.env.HARDPAN_BIN;
+const CODE = "class Ring:\n    pass\n";
+const RENAMED = "class Buffer:\n    pass\n";
+// One pixel.
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+const SCRIPT = `
+turns:
+  - when: {contains: rename it}
+    text: I rename it.
+    repeat: always
+    tool_calls:
+      - {name: edit, arguments: {path: ring.py, old_text: "class Ring", new_text: "class Buffer"}}
+  - when: {contains: list the files}
+    repeat: always
+    tool_calls:
+      - {name: bash, arguments: {command: "touch made.txt && echo from the command"}}
+  - when: {contains: count slowly}
+    text: "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+    pace: 300ms
+    repeat: always
+  - when: {contains: think about it}
+    reasoning: I think.
+    text: I have thought.
+    repeat: always
+default: {text: Done.}
+`;
+
+let root, simulator, url;
+
+before(async () => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "hardpan-acp-")));
+  writeFileSync(join(root, "script.yaml"), SCRIPT);
+  simulator = spawn(BINARY, ["simulator", "--script", join(root, "script.yaml")], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const line = await new Promise((found) => simulator.stdout.once("data", (data) => found(data.toString())));
+  url = line.trim().replace("listening on ", "");
+  mkdirSync(join(root, "config"));
+  writeFileSync(
+    join(root, "config", "config.toml"),
+    `map_tokens = 0\nmax_tokens = 500\nprovider = "anthropic"\n[providers.anthropic]\nbase_url = "${url}/v1"\n`,
+  );
+});
+
+after(() => {
+  simulator.kill();
+  rmSync(root, { recursive: true, force: true });
+});
+
+function workFolder(name) {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "ring.py"), CODE);
+  return folder;
+}
+
+// Starts `hardpan acp`, runs `work` with it, and expects it to end by itself once nobody writes to it.
+async function withAgent(answer, work, environment = { ANTHROPIC_API_KEY: "any" }) {
+  const child = spawn(BINARY, ["acp"], {
+    cwd: root,
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { PATH: process.env.PATH, HOME: root, HARDPAN_CONFIG_DIR: join(root, "config"), ...environment },
+  });
+  const ended = new Promise((end) => child.once("exit", (code) => end(code)));
+  const updates = [];
+  const questions = [];
+  const app = acp
+    .client({ name: "test" })
+    .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+      questions.push(params);
+      return { outcome: answer(params) };
+    })
+    .onNotification(acp.methods.client.session.update, ({ params }) => {
+      updates.push(params);
+    });
+  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+  await app.connectWith(stream, async (agent) => {
+    const initialized = await agent.request(acp.methods.agent.initialize, {
+      protocolVersion: acp.PROTOCOL_VERSION,
+      clientCapabilities: { fs: { readTextFile: false, writeTextFile: false } },
+    });
+    assert.equal(initialized.protocolVersion, 1);
+    assert.equal(initialized.agentInfo.name, "hardpan");
+    await work({ agent, updates, questions, initialized });
+  });
+  child.stdin.destroy();
+  assert.equal(await ended, 0);
+}
+
+const choose = (id) => (request) => {
+  assert.ok(request.options.some((option) => option.optionId === id), `${id} is offered`);
+  return { outcome: "selected", optionId: id };
+};
+const prompt = (agent, sessionId, text, more = []) =>
+  agent.request(acp.methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }, ...more] });
+const text = (updates, kind) =>
+  updates.filter(({ update }) => update.sessionUpdate === kind).map(({ update }) => update.content.text).join("");
+const calls = (updates) =>
+  updates.map(({ update }) => update).filter((update) => update.sessionUpdate.startsWith("tool_call"));
+async function until(holds) {
+  for (let waited = 0; !holds(); waited += 20) {
+    assert.ok(waited < 30000, "what was waited for did not come");
+    await new Promise((next) => setTimeout(next, 20));
+  }
+}
+
+test("an edit that is allowed changes the file, and its diff is the file before and after", async () => {
+  const cwd = workFolder("allowed");
+  await withAgent(choose("allow-once"), async ({ agent, updates, questions }) => {
+    const { sessionId, modes, configOptions } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] });
+    assert.equal(modes.currentModeId, "ask");
+    assert.deepEqual(configOptions.map((option) => option.id), ["mode", "model", "thinking"]);
+    const { stopReason } = await prompt(agent, sessionId, "rename it");
+    assert.equal(stopReason, "end_turn");
+    assert.equal(readFileSync(join(cwd, "ring.py"), "utf8"), RENAMED);
+    const diff = { type: "diff", path: join(cwd, "ring.py"), oldText: CODE, newText: RENAMED };
+    assert.equal(questions.length, 1);
+    assert.deepEqual(questions[0].toolCall.content, [diff]);
+    assert.deepEqual(
+      questions[0].options.map((option) => [option.optionId, option.kind]),
+      [["allow-once", "allow_once"], ["allow-session", "allow_always"], ["allow-always", "allow_always"], ["reject", "reject_once"]],
+    );
+    const [first, ...later] = calls(updates);
+    assert.deepEqual([first.sessionUpdate, first.kind, first.status], ["tool_call", "edit", "pending"]);
+    const last = later.at(-1);
+    assert.deepEqual([last.toolCallId, last.status, last.content], [first.toolCallId, "completed", [diff]]);
+    assert.deepEqual(last.locations, [{ path: join(cwd, "ring.py"), line: 1 }]);
+    assert.match(text(updates, "agent_message_chunk"), /I rename it\.Done\./);
+    assert.ok(updates.some(({ update }) => update.sessionUpdate === "usage_update" && update.used > 0));
+  });
+});
+
+test("an edit that is refused changes nothing", async () => {
+  const cwd = workFolder("refused");
+  await withAgent(choose("reject"), async ({ agent, updates }) => {
+    const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] });
+    await prompt(agent, sessionId, "rename it");
+    assert.equal(readFileSync(join(cwd, "ring.py"), "utf8"), CODE);
+    assert.equal(calls(updates).at(-1).status, "failed");
+  });
+});
+
+test("a mode is chosen: edits run without a question, and a plan changes nothing", async () => {
+  const cwd = workFolder("modes");
+  await withAgent(choose("reject"), async ({ agent, questions }) => {
+    const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] });
+    await agent.request(acp.methods.agent.session.setMode, { sessionId, modeId: "plan" });
+    await prompt(agent, sessionId, "rename it");
+    assert.equal(readFileSync(join(cwd, "ring.py"), "utf8"), CODE);
+    const { configOptions } = await agent.request(acp.methods.agent.session.setConfigOption, {
+      sessionId,
+      configId: "mode",
+      value: "edits",
+    });
+    assert.equal(configOptions[0].currentValue, "edits");
+    await prompt(agent, sessionId, "rename it");
+    assert.equal(readFileSync(join(cwd, "ring.py"), "utf8"), RENAMED);
+    assert.deepEqual(questions, []);
+    await assert.rejects(agent.request(acp.methods.agent.session.setMode, { sessionId, modeId: "all" }));
+  });
+});
+
+test("a command shows its output, and another model answers after it was chosen", async () => {
+  const cwd = workFolder("command");
+  await withAgent(choose("allow-once"), async ({ agent, updates, questions }) => {
+    const { sessionId, configOptions } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] });
+    await prompt(agent, sessionId, "list the files");
+    assert.equal(questions[0].toolCall.kind, "execute");
+    const last = calls(updates).at(-1);
+    assert.equal(last.status, "completed");
+    assert.match(last.content[0].content.text, /from the command/);
+    const models = configOptions.find((option) => option.id === "model");
+    const other = models.options.find((option) => option.value !== models.currentValue);
+    const changed = await agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: "model", value: other.value });
+    assert.equal(changed.configOptions[1].currentValue, other.value);
+    await assert.rejects(
+      agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: "model", value: "nobody/nothing" }),
+    );
+  });
+});
+
+test("two sessions answer at once, and a prompt is cancelled in the middle of its answer", async () => {
+  const [one, two] = [workFolder("one"), workFolder("two")];
+  await withAgent(choose("reject"), async ({ agent, updates }) => {
+    const open = async (cwd) => (await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] })).sessionId;
+    const [slow, quick] = [await open(one), await open(two)];
+    assert.notEqual(slow, quick);
+    const counted = prompt(agent, slow, "count slowly");
+    await until(() => text(updates, "agent_message_chunk").includes("one"));
+    await assert.rejects(prompt(agent, slow, "hello"), /a prompt runs|Invalid request/i);
+    assert.equal((await prompt(agent, quick, "think about it")).stopReason, "end_turn");
+    assert.equal(text(updates, "agent_thought_chunk").includes("I think."), true);
+    await agent.notify(acp.methods.agent.session.cancel, { sessionId: slow });
+    assert.equal((await counted).stopReason, "cancelled");
+    assert.equal(text(updates.filter((update) => update.sessionId === slow), "agent_message_chunk").includes("twenty"), false);
+    // The session goes on.
+    assert.equal((await prompt(agent, slow, "hello")).stopReason, "end_turn");
+  });
+});
+
+test("another process lists, loads and resumes what was said, with images and files", async () => {
+  const cwd = workFolder("stored");
+  let sessionId;
+  await withAgent(choose("reject"), async ({ agent, updates }) => {
+    ({ sessionId } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] }));
+    await prompt(agent, sessionId, "look at this ", [
+      { type: "image", mimeType: "image/png", data: PNG },
+      { type: "resource_link", uri: `file://${cwd}/ring.py`, name: "ring.py" },
+      { type: "resource", resource: { uri: `file://${cwd}/draft.txt`, text: "not saved yet" } },
+    ]);
+    await until(() => updates.some(({ update }) => update.sessionUpdate === "available_commands_update"));
+    const { update } = updates.find(({ update }) => update.sessionUpdate === "available_commands_update");
+    const names = update.availableCommands.map((command) => command.name);
+    assert.ok(names.includes("cost") && names.includes("compact") && !names.includes("quit"));
+    await prompt(agent, sessionId, "/cost");
+    await assert.rejects(prompt(agent, sessionId, "hear", [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }]));
+  });
+  await withAgent(choose("reject"), async ({ agent, updates }) => {
+    const { sessions } = await agent.request(acp.methods.agent.session.list, { cwd });
+    assert.deepEqual(sessions.map((session) => [session.sessionId, session.cwd]), [[sessionId, cwd]]);
+    await agent.request(acp.methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+    const said = updates.filter(({ update }) => update.sessionUpdate === "user_message_chunk");
+    assert.match(said[0].update.content.text, /^look at this @ring\.py[^]*not saved yet/);
+    assert.ok(said.some(({ update }) => update.content.type === "image" && update.content.data === PNG));
+    assert.match(text(updates, "agent_message_chunk"), /Done\./);
+    assert.equal((await prompt(agent, sessionId, "hello again")).stopReason, "end_turn");
+    await agent.request(acp.methods.agent.session.close, { sessionId });
+    await assert.rejects(prompt(agent, sessionId, "gone"));
+    await agent.request(acp.methods.agent.session.resume, { sessionId, cwd, mcpServers: [] });
+    assert.equal((await prompt(agent, sessionId, "and again")).stopReason, "end_turn");
+    await assert.rejects(agent.request(acp.methods.agent.session.load, { sessionId: "../../etc/passwd", cwd, mcpServers: [] }));
+  });
+});
+
+test("without a key a session is refused, and the error says what to do", async () => {
+  const cwd = workFolder("nokey");
+  await withAgent(choose("reject"), async ({ agent, initialized }) => {
+    assert.deepEqual(initialized.authMethods.map((method) => method.id), ["api-key"]);
+    const refused = (error) => error.code === -32000 && JSON.stringify(error.data).includes("hardpan key");
+    await assert.rejects(agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] }), refused);
+    await assert.rejects(agent.request(acp.methods.agent.authenticate, { methodId: "api-key" }), refused);
+  }, {});
+});
