@@ -261,7 +261,7 @@ pub enum Command {
     ///
     /// See `hardpan docs rpc` for the protocol.
     Rpc(crate::rpc::RpcArgs),
-    /// Work in an editor that speaks the Agent Client Protocol: Zed, JetBrains, Neovim and others
+    /// Serve an editor over the Agent Client Protocol: Zed, JetBrains, Neovim
     ///
     /// See `hardpan docs acp` for how to set it up.
     Acp(crate::acp::AcpArgs),

@@ -82,7 +82,10 @@ impl Editor {
     /// Begins a prompt whose command runs until it is ended.
     fn begin_command(&mut self, sandbox: &Sandbox) -> Value {
         let session = self.new_session(sandbox);
-        self.send("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "Wait"}]}));
+        self.send(
+            "session/prompt",
+            json!({"sessionId": session, "prompt": [{"type": "text", "text": "Wait"}]}),
+        );
         self.until(|line| line["params"]["update"]["content"][0]["content"]["text"] == "begun\n");
         session
     }
@@ -130,7 +133,9 @@ fn bad_input_gets_an_error_and_nothing_else_is_lost() {
     editor.raw(&long);
     editor.until(is_error(-32600));
     // Answers to questions that nobody asked, and notifications that nobody knows.
-    editor.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 77, \"result\": {}}\n{\"jsonrpc\": \"2.0\", \"method\": \"x/y\"}\n");
+    editor.raw(
+        b"{\"jsonrpc\": \"2.0\", \"id\": 77, \"result\": {}}\n{\"jsonrpc\": \"2.0\", \"method\": \"x/y\"}\n",
+    );
     let codes = [
         ("no/such", json!({}), -32601),
         ("session/new", json!({"cwd": 3}), -32602),
@@ -193,7 +198,10 @@ fn an_editor_that_waits_for_a_permission_when_it_goes_leaves_the_call_unrun() {
     editor.send("session/prompt", prompt);
     let question = editor.until(|line| line["method"] == "session/request_permission");
     let diff = &question["params"]["toolCall"]["content"][0];
-    assert_eq!((&diff["type"], &diff["newText"], diff.get("oldText")), (&json!("diff"), &json!("made"), None));
+    assert_eq!(
+        (&diff["type"], &diff["newText"], diff.get("oldText")),
+        (&json!("diff"), &json!("made"), None)
+    );
     drop(editor.input.take());
     editor.expect_end();
     assert!(!sandbox.work().join("made.txt").exists());
