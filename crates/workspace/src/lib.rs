@@ -32,12 +32,14 @@
 //! it is given for that.
 
 mod codebase; // index_codebase: the symbol index of a folder, cached on disk
+mod cursor_rules; // CursorRule: a rule that says itself when it applies
 mod file_tree; // list_files, FileTree: the files of a folder by git's ignore rules
+mod front_matter; // FrontMatter: the top of a file that another agent reads
 mod git; // Git, find_project_root: repository, branch and changes
 mod glob; // compile_glob: globs from anybody
 mod ignore_rules; // which files git would ignore
 mod image; // read_image: type by content, size in pixels
-mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
+mod instructions; // read_instructions: AGENTS.md, CLAUDE.md and others from the root down
 mod list_bounds; // FolderKind: how much of a folder is looked at
 mod path; // display_path: the path by which a file is shown
 mod text; // read_text: text of a known encoding, cut if it is too long
@@ -45,7 +47,9 @@ mod walk; // walk: everything below a folder, without leaving it
 mod watch; // WorkspaceWatch: what changed since it was last asked
 
 pub use codebase::{Codebase, IndexNotReady, IndexWait, LiveIndex, index_codebase};
+pub use cursor_rules::{CURSOR_RULES_FOLDER, CursorRule, RuleScope, read_cursor_rules};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files};
+pub use front_matter::FrontMatter;
 pub use git::{
     GITHUB_VARIABLES, Git, GitConfinement, GitError, GitHubCli, GitHubError, GitOptions, RemoteError,
     RemoteRepository, RepositoryProblem, StatusChanges, checked_out_branch, find_project_root,
@@ -54,7 +58,7 @@ pub use glob::{GlobError, compile_glob};
 pub use hardpan_files::{FileGuard, OpenFolder, RegularFile, UnreadableFile, UnreadableReason};
 pub use ignore_rules::compile_rules;
 pub use image::{ImageFileError, read_image, read_open_image};
-pub use instructions::read_instructions;
+pub use instructions::{InstructionKinds, InstructionPlaces, read_instructions};
 pub use list_bounds::FolderKind;
 pub use path::display_path;
 pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_open_text, read_text};
