@@ -26,6 +26,7 @@
 
 mod agent_definition; // AgentDefinition: another system prompt, with its tools and its model
 mod arguments; // splitting a call's arguments, and filling them into a template
+mod commands; // commands and rules that were written for other agents
 mod discover; // finding and reading skills and templates
 mod frontmatter; // the YAML at the top of a file
 mod problem; // ExpansionProblem: a file that was skipped, and why
@@ -40,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_files::FileGuard;
+use hardpan_workspace::CURSOR_RULES_FOLDER;
 
 pub use agent_definition::{AgentDefinition, DEFAULT_AGENT, TaskBudget};
 pub use problem::{ExpansionFault, ExpansionProblem};
@@ -48,6 +50,9 @@ pub use template::Template;
 
 /// Prefix of a skill's name in a call: `/skill:name`.
 const SKILL_PREFIX: &str = "skill:";
+
+/// The folder of a project's commands for Claude Code, below its root.
+pub const CLAUDE_COMMANDS_FOLDER: &str = ".claude/commands";
 
 /// A folder that is searched for skills, templates or agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +74,11 @@ pub enum FolderContents {
     Templates,
     /// One Markdown file per agent.
     Agents,
+    /// One Markdown file per command of another agent, in folders that are part of the name: templates
+    /// here.
+    Commands,
+    /// Rules of Cursor: those that the model chooses by their description are skills here.
+    Rules,
 }
 
 /// Who put the files of a folder there.
@@ -89,13 +99,40 @@ pub enum FolderOwner {
 /// The content of the files that the user trusts, by path relative to the project's root.
 pub type TrustedFiles = Arc<BTreeMap<PathBuf, Vec<u8>>>;
 
+/// Which folders that were made for other agents are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignFolders {
+    /// `.agents/skills`.
+    pub agents_skills: bool,
+    /// `.claude/skills`.
+    pub claude_skills: bool,
+    /// `.claude/commands`.
+    pub claude_commands: bool,
+    /// `.cursor/rules`.
+    pub cursor_rules: bool,
+}
+
+impl ForeignFolders {
+    /// All of them.
+    pub const ALL: ForeignFolders = ForeignFolders {
+        agents_skills: true,
+        claude_skills: true,
+        claude_commands: true,
+        cursor_rules: true,
+    };
+}
+
 impl Folder {
     /// The default folders, in order of precedence: the user's in `config`, then those of the
     /// project at the root `trusted`. The user's come first, so that no project changes the meaning
     /// of a name that the user has given.
     ///
     /// Pass `None` as `trusted` for a project that the user has not trusted.
-    pub fn defaults(config: Option<&Path>, trusted: Option<(&Path, &TrustedFiles)>) -> Vec<Folder> {
+    pub fn defaults(
+        config: Option<&Path>,
+        trusted: Option<(&Path, &TrustedFiles)>,
+        foreign: ForeignFolders,
+    ) -> Vec<Folder> {
         let user = |below: &'static str, contents| {
             config.map(|config| Folder { path: config.join(below), contents, owner: FolderOwner::User })
         };
@@ -109,10 +146,12 @@ impl Folder {
         let folders = [
             user("skills", FolderContents::Skills),
             project(".hardpan/skills", FolderContents::Skills),
-            project(".agents/skills", FolderContents::Skills),
-            project(".claude/skills", FolderContents::Skills),
+            project(".agents/skills", FolderContents::Skills).filter(|_| foreign.agents_skills),
+            project(".claude/skills", FolderContents::Skills).filter(|_| foreign.claude_skills),
+            project(CURSOR_RULES_FOLDER, FolderContents::Rules).filter(|_| foreign.cursor_rules),
             user("templates", FolderContents::Templates),
             project(".hardpan/templates", FolderContents::Templates),
+            project(CLAUDE_COMMANDS_FOLDER, FolderContents::Commands).filter(|_| foreign.claude_commands),
             user("agents", FolderContents::Agents),
             project(".hardpan/agents", FolderContents::Agents),
             project(".claude/agents", FolderContents::Agents),

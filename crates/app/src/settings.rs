@@ -6,6 +6,7 @@
 
 mod base_url; // BaseUrl: where a provider's requests go
 mod config; // Config: what config.toml can say
+mod conventions; // ConventionsConfig: which files of other agents are used
 mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
 mod hooks; // HooksConfig: shell commands that take part in a conversation
@@ -29,6 +30,7 @@ pub use config::{
     ProviderConfig, RetryConfig, SandboxMode, ScreenKind, SpineConfig, SubagentMode, TaskConfig,
     ThemeSetting, UnknownSandboxMode, WebSearchSetting,
 };
+pub use conventions::ConventionsConfig;
 pub use error::SettingsError;
 pub(crate) use folders::EXTENSION_PERMISSIONS;
 pub use folders::{UserFolders, expand_home};

@@ -79,6 +79,9 @@ pub struct PinnedContext {
     /// Files that the model has seen and that requests leave out, because the user excluded them.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excluded: BTreeSet<String>,
+    /// Paths of the rules for files that requests show, because such a file was in the conversation.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub file_rules: BTreeSet<String>,
     /// Name of the agent, if it is not the default one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -373,6 +376,7 @@ impl ContextSource for WorkspaceContext {
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
         }
+        let file_rules = self.reader.add_file_rules(&mut file, &pinned.file_rules);
         if !self.shows_images {
             // An image goes with the prompt that names it, not with every request.
             file.images.clear();
@@ -397,7 +401,8 @@ impl ContextSource for WorkspaceContext {
             times.date_overview(&mut snapshot);
         }
         if keeps {
-            self.lock_pinned().times = times;
+            let mut pinned = self.lock_pinned();
+            (pinned.times, pinned.file_rules) = (times, file_rules);
         }
         Ok(snapshot)
     }

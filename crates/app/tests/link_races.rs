@@ -16,7 +16,9 @@ use hardpan_app::settings::{Settings, UserFolders};
 use hardpan_context::SnapshotFile;
 use hardpan_sandbox::Programs;
 use hardpan_tools::Scope;
-use hardpan_workspace::{Git, GitConfinement, GitOptions, LiveIndex, read_instructions};
+use hardpan_workspace::{
+    Git, GitConfinement, GitOptions, InstructionKinds, InstructionPlaces, LiveIndex, read_instructions,
+};
 use jiff::Timestamp;
 use rustix::fs::{CWD, RenameFlags};
 
@@ -153,7 +155,13 @@ fn instructions_are_those_of_the_project() {
     let place = place();
     race(&place, || {
         let folder = place.root.join("folder");
-        format!("{:?}", read_instructions(&place.scope.guard(), &place.root, &folder, None))
+        let places = InstructionPlaces {
+            root: &place.root,
+            working_directory: &folder,
+            user_folder: None,
+            home: None,
+        };
+        format!("{:?}", read_instructions(&place.scope.guard(), &places, InstructionKinds::ALL))
     });
 }
 

@@ -3,7 +3,9 @@
 
 use std::io::{self, IsTerminal};
 
-use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook, LifetimeOutlook};
+use hardpan_context::{
+    AssembledPrompt, Breakdown, FoldOutlook, InstructionCost, LifetimeOutlook, SESSION_REQUESTS,
+};
 use hardpan_prompt::{CacheLifetime, ItemKind, Omission};
 use hardpan_providers::{HttpRequest, mask_url};
 use hardpan_session::StoredContent;
@@ -188,6 +190,28 @@ fn describe(parts: &[PartOrigin]) -> String {
     }
 }
 
+/// What each file of instructions and each skill costs; nothing if there are none.
+fn instructions(breakdown: &Breakdown, width: usize) -> String {
+    if breakdown.instructions.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("tokens", Align::Right),
+        ("first request", Align::Right),
+        ("each later one", Align::Right),
+        ("session", Align::Right),
+        ("instructions", Align::Left),
+    ]);
+    let price = |amount: f64| if breakdown.price.known { dollars(amount) } else { "?".to_owned() };
+    for InstructionCost { name, tokens, written, read, session } in &breakdown.instructions {
+        table.row(vec![thousands(*tokens), price(*written), price(*read), price(*session), name.clone()]);
+    }
+    let note = format!(
+        "a session: {SESSION_REQUESTS} requests; [conventions] in config.toml leaves any of these out\n"
+    );
+    table.render(width) + &note
+}
+
 /// The tables of `hardpan context`: regions with their contents, then tokens by kind.
 pub fn context(breakdown: &Breakdown, provider: &str) -> String {
     const SHOWN: usize = 12;
@@ -245,6 +269,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
         kinds,
         "\n".into(),
         marks,
+        instructions(breakdown, width),
         price_line(breakdown),
         lifetime_line(breakdown),
         fold_line(breakdown),

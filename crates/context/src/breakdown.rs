@@ -5,8 +5,8 @@ mod regions; // the pieces of a prompt, grouped by region
 
 use std::collections::BTreeMap;
 
-use hardpan_economy::{LifetimePrices, PauseCounts, quote};
-use hardpan_prompt::{ItemKind, Omission, Source};
+use hardpan_economy::{LifetimePrices, PauseCounts, Rates, quote};
+use hardpan_prompt::{ItemKind, Omission, Source, Text, TokenUsage};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -43,6 +43,9 @@ pub struct Breakdown {
     /// `panels`: the tokens of the conversation without its frozen part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_tokens: Option<usize>,
+    /// The instruction files and skills that the system prompt holds, and what each costs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<InstructionCost>,
     /// The breakpoints: where cache entries are requested.
     pub breakpoints: Vec<BreakpointInfo>,
     /// What the snapshot holds and the request does not.
@@ -100,6 +103,53 @@ pub struct BreakdownContent {
     /// `panels`: what it has cost so far, in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+/// What a file of instructions, or the entry of a skill, costs in the system prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct InstructionCost {
+    /// The path as the model sees it, or `skill:NAME`.
+    pub name: String,
+    /// Its tokens.
+    pub tokens: usize,
+    /// Dollars in a request that writes it to the cache.
+    pub written: f64,
+    /// Dollars in a request that reads it from the cache.
+    pub read: f64,
+    /// Dollars in a session of [`SESSION_REQUESTS`] requests that loses nothing: written once, then read.
+    pub session: f64,
+}
+
+/// How many requests a session has for which the price of instructions is told.
+pub const SESSION_REQUESTS: u32 = 100;
+
+impl InstructionCost {
+    fn all(snapshot: &Snapshot, target: &Target, total: usize, render_cache: &RenderCache) -> Vec<Self> {
+        let system = &snapshot.system;
+        if system.whole.is_some() {
+            return Vec::new();
+        }
+        let files = system.project_files.iter().map(|(path, text)| (path.to_string(), text.clone()));
+        let skills = system.skills.iter().map(|skill| {
+            let entry = format!("{}: {} ({})", skill.name, skill.description, skill.location);
+            (format!("skill:{}", skill.name), Text::new(entry))
+        });
+        let rates = Rates::for_model(&target.model, &target.profile, total as u64);
+        let cost = |(name, text): (String, Text)| {
+            let tokens = target.factor.scale(render_cache.counter.count(&text));
+            let many = tokens as u64;
+            let written = rates.input_dollars(&TokenUsage { cache_write_5m: many, ..TokenUsage::default() });
+            let read = rates.input_dollars(&TokenUsage { cache_read: many, ..TokenUsage::default() });
+            InstructionCost {
+                name,
+                tokens,
+                written,
+                read,
+                session: written + f64::from(SESSION_REQUESTS - 1) * read,
+            }
+        };
+        files.chain(skills).map(cost).collect()
+    }
 }
 
 /// A breakpoint of the request: a cache entry is requested up to this block.
@@ -233,6 +283,7 @@ impl Breakdown {
             tier_info,
             user_text: snapshot.user_prompt().map(|(_, text)| text),
             conversation_tokens,
+            instructions: InstructionCost::all(snapshot, target, measured.total(), render_cache),
             breakpoints: breakpoints
                 .iter()
                 .map(|breakpoint| BreakpointInfo {

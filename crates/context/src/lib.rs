@@ -56,7 +56,8 @@ mod time; // timestamps as the model reads them
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
 pub use bound_reasoning::prefix_hash;
 pub use breakdown::{
-    Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, LifetimeOutlook, SessionFigure,
+    Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, InstructionCost, LifetimeOutlook,
+    SESSION_REQUESTS, SessionFigure,
 };
 pub use cache_lifetime::{LifetimeSetting, UnknownLifetime};
 pub use fallbacks::{without_images, without_newer_fields, without_tools};

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::frontmatter::{self, FrontMatterSplit, one_line};
 use super::{
     AgentDefinition, ExpansionFault, ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner,
-    Skill, Template, read_file,
+    Skill, Template, commands, read_file,
 };
 
 /// The longest name of a skill, in characters.
@@ -21,6 +21,8 @@ pub(super) const MAX_NAME_CHARS: usize = 64;
 pub(super) const MAX_DESCRIPTION_CHARS: usize = 1_024;
 /// How much of a template's first line serves as its description, in characters.
 const MAX_DERIVED_DESCRIPTION_CHARS: usize = 80;
+/// How deep folders of commands are searched.
+const MAX_COMMAND_DEPTH: usize = 3;
 
 /// See [`Expansions::discover`].
 pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Expansions {
@@ -38,6 +40,8 @@ pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Exp
                 FolderContents::Skills => search.add_skill(&path, &folder.owner),
                 FolderContents::Templates => search.add_template(&path, &folder.owner),
                 FolderContents::Agents => search.add_agent(&path, &folder.owner),
+                FolderContents::Commands => search.add_command(&folder.path, &path, &folder.owner, 0),
+                FolderContents::Rules => search.add_rule(&path, &folder.owner),
             }
         }
     }
@@ -97,12 +101,17 @@ impl Search<'_> {
         if entry.is_dir() && path.symlink_metadata().is_err() {
             return self.report(entry, ExpansionFault::NoSkillFile);
         }
-        match read_skill(self.guard, &path, owner) {
+        let read = read_skill(self.guard, &path, owner);
+        self.take_skill(&path, read);
+    }
+
+    fn take_skill(&mut self, path: &Path, read: Result<Skill, ExpansionFault>) {
+        match read {
             Ok(skill) => match self.skills.get(&skill.name).map(|first| first.path.clone()) {
-                Some(first) => self.report_duplicate(&path, format!("the skill {}", skill.name), first),
+                Some(first) => self.report_duplicate(path, format!("the skill {}", skill.name), first),
                 None => drop(self.skills.insert(skill.name.clone(), skill)),
             },
-            Err(fault) => self.report(&path, fault),
+            Err(fault) => self.report(path, fault),
         }
     }
 
@@ -110,7 +119,37 @@ impl Search<'_> {
         if (!is_markdown(path) || path.is_dir()) && !is_broken_link(path) {
             return;
         }
-        match read_template(self.guard, path, owner, self.reserved) {
+        let read = read_template(self.guard, path, owner, self.reserved);
+        self.take_template(path, read);
+    }
+
+    /// Commands of another agent; a folder among them is part of their names.
+    fn add_command(&mut self, top: &Path, path: &Path, owner: &FolderOwner, depth: usize) {
+        if path.is_dir() {
+            if depth < MAX_COMMAND_DEPTH {
+                for entry in self.entries(path) {
+                    self.add_command(top, &entry, owner, depth + 1);
+                }
+            }
+        } else if is_markdown(path) || is_broken_link(path) {
+            let read = commands::read_command(self.guard, top, path, owner, self.reserved);
+            self.take_template(path, read);
+        }
+    }
+
+    fn add_rule(&mut self, path: &Path, owner: &FolderOwner) {
+        if path.extension().is_none_or(|end| end != "mdc") {
+            return;
+        }
+        match commands::read_rule(self.guard, path, owner) {
+            Ok(None) => {}
+            Ok(Some(skill)) => self.take_skill(path, Ok(skill)),
+            Err(fault) => self.report(path, fault),
+        }
+    }
+
+    fn take_template(&mut self, path: &Path, read: Result<Template, ExpansionFault>) {
+        match read {
             Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
                 Some(first) => self.report_duplicate(path, format!("the template {}", template.name), first),
                 None => drop(self.templates.insert(template.name.clone(), template)),
@@ -233,17 +272,18 @@ fn read_template(
         argument_hint: matter.argument_hint.map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         path: path.to_owned(),
         body: body.to_owned(),
+        notes: Vec::new(),
     })
 }
 
 /// The name of a template: its file's name, if that can be typed after a slash as one word.
-fn template_name(path: &Path) -> Result<&str, ExpansionFault> {
+pub(super) fn template_name(path: &Path) -> Result<&str, ExpansionFault> {
     let name = path.file_stem().and_then(OsStr::to_str);
     let is_allowed = |c: char| matches!(c, '-' | '_' | '.') || c.is_alphanumeric();
     name.filter(|name| name.chars().all(is_allowed)).ok_or(ExpansionFault::TemplateName)
 }
 
-fn shortened(line: &str) -> String {
+pub(super) fn shortened(line: &str) -> String {
     let line = one_line(line);
     match line.char_indices().nth(MAX_DERIVED_DESCRIPTION_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -253,7 +293,7 @@ fn shortened(line: &str) -> String {
 
 /// How a prompt refers to a file. A project's prompt must not depend on where the project lies, so
 /// its paths are relative.
-fn location(path: &Path, owner: &FolderOwner) -> String {
+pub(super) fn location(path: &Path, owner: &FolderOwner) -> String {
     let shown = match owner {
         FolderOwner::User => path,
         FolderOwner::Project { root, .. } => path.strip_prefix(root).unwrap_or(path),

@@ -18,6 +18,8 @@ pub struct Template {
     pub path: PathBuf,
     /// The text below the front matter.
     pub body: String,
+    /// What the person is told when it is called: what of the file Hardpan does not do.
+    pub notes: Vec<String>,
 }
 
 impl Template {
@@ -26,7 +28,7 @@ impl Template {
         let words = arguments::split(rest);
         let FilledTemplate { text, unused, missing } = arguments::fill(&self.body, &words.list);
         let name = &self.name;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.notes.iter().map(|note| format!("/{name}: {note}")).collect();
         if let Some(quote) = words.unclosed {
             notes.push(format!(
                 "/{name}: the quote {quote} is not closed, so it takes everything after it; \
@@ -56,6 +58,7 @@ mod tests {
             argument_hint: None,
             path: "t.md".into(),
             body: body.into(),
+            notes: Vec::new(),
         }
     }
 

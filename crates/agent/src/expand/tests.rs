@@ -22,7 +22,8 @@ fn place(files: &[(&str, &[u8])]) -> TempDir {
 fn discovered(place: &Path) -> Expansions {
     let project = place.join("project");
     let files = Arc::new(files_below(&project, &project));
-    let folders = Folder::defaults(Some(&place.join("config")), Some((&project, &files)));
+    let folders =
+        Folder::defaults(Some(&place.join("config")), Some((&project, &files)), ForeignFolders::ALL);
     Expansions::discover(&FileGuard::for_folder(&project), &folders, &["help", "model"])
 }
 

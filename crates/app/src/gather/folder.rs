@@ -17,7 +17,8 @@ use hardpan_symbols::SymbolIndex;
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace as workspace;
 use hardpan_workspace::{
-    FolderKind, Git, IndexWait, LiveIndex, RegularFile, StatusChanges, UnreadableReason, WorkspaceWatch,
+    FolderKind, Git, IndexWait, InstructionPlaces, LiveIndex, RegularFile, RuleScope, StatusChanges,
+    UnreadableReason, WorkspaceWatch,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -231,6 +232,42 @@ impl FolderReader {
         reading.add_to(file)
     }
 
+    /// Adds the rules of the project that are about files of the snapshot, and those of `shown`, which
+    /// were shown before. Returns the paths of all of them. They are items: what comes in the middle of a
+    /// conversation follows what is cached.
+    pub fn add_file_rules(&self, file: &mut SnapshotFile, shown: &BTreeSet<String>) -> BTreeSet<String> {
+        if !self.settings.config.conventions.has_cursor_rules() {
+            return BTreeSet::new();
+        }
+        let rules = workspace::read_cursor_rules(&self.scope.guard(), &self.scope.root);
+        let paths: Vec<String> = file.files.iter().map(|entry| entry.path.clone()).collect();
+        let is_shown = |rule: &workspace::CursorRule| {
+            shown.contains(&rule.path) || rule.applies_to(paths.iter().map(String::as_str))
+        };
+        let mut added = BTreeSet::new();
+        for rule in rules.into_iter().filter(is_shown) {
+            let RuleScope::Files(globs) = rule.scope else { continue };
+            let about = globs.join(", ");
+            file.items.push(ItemEntry {
+                id: format!("rule:{}", rule.path).into(),
+                key: Some(format!("rule:{}", rule.path).into()),
+                kind: ItemKind::Panel,
+                header: rule.path.as_str().into(),
+                content: Text::new(format!(
+                    "Instructions of the project for files like {about}:\n\n{}",
+                    rule.body
+                )),
+                last_refresh_ms: 0,
+                tier: None,
+                unchanged_responses: None,
+                volatility: Some(Volatility::Slow),
+                shown_by: None,
+            });
+            added.insert(rule.path);
+        }
+        added
+    }
+
     /// When the list of files last changed, as far as the folders tell: the time of the newest.
     pub fn list_changed_ms(&self, tree: &TreeEntry) -> i64 {
         let folders: BTreeSet<&str> =
@@ -400,7 +437,7 @@ pub(crate) fn discover_expansions(
     let config = settings.user_folders.config.as_deref();
     let trusted = settings.project_files.as_ref();
     let trusted = trusted.map(|project| (&*scope.root, project.files()));
-    let folders = Folder::defaults(config, trusted);
+    let folders = Folder::defaults(config, trusted, settings.config.conventions.foreign_folders());
     Expansions::discover(&scope.guard(), &folders, reserved)
 }
 
@@ -418,7 +455,15 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
 fn read_system(scope: &Scope, settings: &Settings) -> SystemEntry {
     let Scope { folder, root, .. } = scope;
     let config = settings.user_folders.config.as_deref();
-    let instructions = workspace::read_instructions(&scope.guard(), root, folder, config);
+    let home = std::env::home_dir();
+    let places = InstructionPlaces {
+        root,
+        working_directory: folder,
+        user_folder: config,
+        home: home.as_deref().filter(|home| home.is_absolute()),
+    };
+    let kinds = settings.config.conventions.instruction_kinds();
+    let instructions = workspace::read_instructions(&scope.guard(), &places, kinds);
     SystemEntry {
         append: settings.config.append_system_prompt.as_deref().map(Text::new),
         edit_blocks: settings.config.edit_blocks.unwrap_or(false),

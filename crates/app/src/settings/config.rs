@@ -12,6 +12,7 @@ use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
 use serde::Deserialize;
 
+use super::conventions::ConventionsConfig;
 use super::hooks::HooksConfig;
 use crate::subagents::TaskLimits;
 
@@ -120,6 +121,8 @@ pub struct Config {
     pub subagents: Option<SubagentMode>,
     /// How much a sub-agent may use, and how many there may be.
     pub task: TaskConfig,
+    /// Which files that were written for other agents are used.
+    pub conventions: ConventionsConfig,
     /// Shell commands that take part in the conversation, by what they wait for.
     pub hooks: HooksConfig,
     /// How to reach providers, by provider id.
@@ -578,6 +581,7 @@ impl Config {
                 dollars: above.spine.dollars.or(below.spine.dollars),
                 errors: above.spine.errors.or(below.spine.errors),
             },
+            conventions: below.conventions.merged_with(above.conventions),
             subagents: above.subagents.or(below.subagents),
             task: TaskConfig {
                 prefix: above.task.prefix.or(below.task.prefix),

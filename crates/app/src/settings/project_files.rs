@@ -7,13 +7,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hardpan_agent::expand::CLAUDE_COMMANDS_FOLDER;
 use hardpan_prompt::{Hash, HashChain};
-use hardpan_workspace::{FileGuard, OpenFolder, RegularFile, UnreadableReason, folder_names};
+use hardpan_workspace::{
+    CURSOR_RULES_FOLDER, FileGuard, OpenFolder, RegularFile, UnreadableReason, folder_names,
+};
 use serde::{Deserialize, Serialize};
 
 /// The folders of a project that steer Hardpan, relative to its root.
-const FOLDERS: [&str; 5] =
-    [".hardpan", ".agents/skills", ".claude/skills", ".claude/agents", super::FOREIGN_EXTENSIONS];
+const FOLDERS: [&str; 7] = [
+    ".hardpan",
+    ".agents/skills",
+    ".claude/skills",
+    ".claude/agents",
+    CLAUDE_COMMANDS_FOLDER,
+    CURSOR_RULES_FOLDER,
+    super::FOREIGN_EXTENSIONS,
+];
 
 /// What lies below them and steers nothing: memories are texts, as the project's other files are.
 const TEXTS: &str = hardpan_panels::MEMORY_FOLDER;
