@@ -46,12 +46,12 @@ pub(crate) fn fork_conversation(
     Ok(Conversation::fork(session, at, &path_for(store, folder, &header), header)?)
 }
 
-fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {
+pub(crate) fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {
     store.new_path(folder, header.time.unwrap_or(Timestamp::UNIX_EPOCH), &header.id)
 }
 
 /// The header of a new session.
-fn header(folder: &Path) -> Header {
+pub(crate) fn header(folder: &Path) -> Header {
     let (cwd, extra) = (folder.to_string_lossy().into(), Default::default());
     let header = Header { id: new_id(folder).into(), time: Some(now()), cwd, extra };
     header.with_git_branch(checked_out_branch(&find_project_root(folder)))

@@ -85,10 +85,15 @@ const DETECTION_LINES: usize = 50;
 impl Recording {
     /// Reads a session file of any known agent.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
+        Recording::open_conversation(path)?.with_requests()
+    }
+
+    /// Reads a session file, also one in which nothing was billed.
+    pub fn open_conversation(path: &Path) -> Result<Self, ImportError> {
         let name = path.display().to_string();
         match RegularFile::open(path).and_then(|mut file| hardpan_files::read_lines(&mut file)) {
             Ok(lines) => {
-                let mut recording = Recording::parse(&name, &lines.bytes)?;
+                let mut recording = Recording::parse_conversation(&name, &lines.bytes)?;
                 for line in &lines.left_out {
                     let problem = format!("left out: its {} bytes have {}", line.bytes, line.excess);
                     recording.report_problem(line.number, problem);
@@ -101,15 +106,24 @@ impl Recording {
 
     /// Reads the bytes of a session file. `name` is used in errors and reports.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, ImportError> {
+        Recording::parse_conversation(name, bytes)?.with_requests()
+    }
+
+    /// Reads the bytes of a session file, also of one in which nothing was billed.
+    pub fn parse_conversation(name: &str, bytes: &[u8]) -> Result<Self, ImportError> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let format = detect_format(bytes).ok_or_else(|| ImportError::Unknown { name: name.into() })?;
         let mut recording = Recording::new(name, format.agent);
         (format.read)(&mut recording, bytes)?;
         recording.finish();
-        if recording.requests.is_empty() {
-            return Err(ImportError::NoRequests { name: name.into(), agent: format.agent });
-        }
         Ok(recording)
+    }
+
+    fn with_requests(self) -> Result<Self, ImportError> {
+        if self.requests.is_empty() {
+            return Err(ImportError::NoRequests { name: self.file, agent: self.agent });
+        }
+        Ok(self)
     }
 }
 

@@ -45,6 +45,7 @@
 //! ```
 
 pub mod cache_audit; // Audit: what was paid, what should have been, and why
+mod conversation; // ImportedConversation: a recording as a session of ours
 mod file_observer; // FileObserver: what recorded calls tell about files
 pub mod import; // Recording: sessions of several agents in one form
 mod model_facts; // ModelFacts: what the catalogue knows about a recorded model
@@ -55,6 +56,7 @@ pub use cache_audit::{
     Audit, AuditedRequest, AvoidableBy, Bill, CacheOutcome, CauseCategory, CauseSource, Loss, LossCause,
     RequestTrigger, SideBill, UnexplainedLoss,
 };
+pub use conversation::{ImportedConversation, LeftOut};
 pub use import::{
     AnswerStatus, BilledRequest, EntryContent, FileAction, ImportError, ImportProblem, RecordedCall,
     RecordedEntry, RecordedPart, RecordedResult, Recording, RequestShape, ShapePart, SideUsage, SourceAgent,

@@ -251,6 +251,11 @@ pub enum Command {
     ///
     /// Reads sessions of pi, Claude Code, Codex, Qwen Code and Hardpan. Needs no key and no settings.
     Audit(crate::audit::AuditArgs),
+    /// Go on with a conversation that began in Claude Code, Codex, pi or Qwen Code
+    ///
+    /// Stores it as a conversation of Hardpan, and tells what of it could not be taken. The file of the
+    /// other agent stays as it is.
+    Import(crate::import::ImportArgs),
     /// Replay recorded sessions through each layout and compare the costs
     ///
     /// Compares each layout with the actual bill and with the cheapest possible one. Reads sessions

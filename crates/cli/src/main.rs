@@ -25,6 +25,7 @@ mod event_reader; // EventReader: how faces read the agent's events
 mod extensions; // hardpan extensions: which there are, and what they bring
 mod first_minute; // what a person reads at the start
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
+mod import; // `hardpan import`: goes on with a conversation of another agent
 mod init; // `hardpan init`: AGENTS.md from what is known offline
 mod key_entry; // `hardpan key`: a provider's key, typed without being shown
 mod log; // `hardpan log`

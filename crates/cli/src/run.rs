@@ -80,6 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Log(args)) => crate::log::log(args),
         Some(Command::Commit(args)) => crate::commit::commit(args),
         Some(Command::Audit(args)) => crate::audit::audit(args),
+        Some(Command::Import(args)) => crate::import::import(args),
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Acp(args)) => crate::acp::acp(args),

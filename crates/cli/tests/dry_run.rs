@@ -3,6 +3,8 @@
 
 #[path = "dry_run/any_point.rs"]
 mod any_point;
+#[path = "dry_run/habits.rs"]
+mod habits;
 #[path = "dry_run/restart.rs"]
 mod restart;
 mod support;

@@ -192,6 +192,14 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
         ("cost", args(&[&["cost"], &["cost", "--json"]])),
         ("why", args(&[&["why"], &["why", "--json"], &["why", HOSTILE]])),
         ("commit", args(&[&["commit", "--dry-run"], &["commit", HOSTILE]])),
+        (
+            "import",
+            args(&[
+                &["import", HOSTILE, "--foreign"],
+                &["import", "--list", "--all"],
+                &["import", HOSTILE, "--foreign", "--json"],
+            ]),
+        ),
         ("audit", args(&[&["audit", HOSTILE], &["audit", "--json", HOSTILE]])),
         ("replay", args(&[&["replay", HOSTILE]])),
         ("rpc", args(&[&["rpc"]])),

@@ -249,8 +249,8 @@ impl FolderReader {
             let RuleScope::Files(globs) = rule.scope else { continue };
             let about = globs.join(", ");
             file.items.push(ItemEntry {
-                id: format!("rule:{}", rule.path).into(),
-                key: Some(format!("rule:{}", rule.path).into()),
+                id: format!("instructions:{}", rule.path).into(),
+                key: Some(format!("instructions:{}", rule.path).into()),
                 kind: ItemKind::Panel,
                 header: rule.path.as_str().into(),
                 content: Text::new(format!(

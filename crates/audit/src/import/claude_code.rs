@@ -163,6 +163,9 @@ impl ClaudeCodeReader {
             Some("assistant") => self.read_answer(recording, number, line, parent),
             _ => parent,
         };
+        if let Some(entry) = at.filter(|_| line.is("isSidechain")) {
+            recording.side_entries.insert(entry);
+        }
         self.by_id.insert(id.into(), at);
     }
 
@@ -330,5 +333,5 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
 
 fn image_part(block: &Value) -> RecordedPart {
     let data = block.get("source").and_then(|source| source.str("data"));
-    RecordedPart::Image { bytes: data.map_or(0, str::len) * 3 / 4 }
+    RecordedPart::image(data)
 }

@@ -296,9 +296,7 @@ fn call_part(id: Arc<str>, tool: &str, arguments: &str, action: FileAction) -> R
 fn convert_block(block: &Value) -> Option<RecordedPart> {
     match block.str("type")? {
         "input_text" | "output_text" | "text" => Some(RecordedPart::Text(block.str("text")?.into())),
-        "input_image" => {
-            Some(RecordedPart::Image { bytes: block.str("image_url").map_or(0, str::len) * 3 / 4 })
-        }
+        "input_image" => Some(RecordedPart::image(block.str("image_url"))),
         _ => None,
     }
 }

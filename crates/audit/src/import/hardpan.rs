@@ -219,7 +219,7 @@ fn convert_parts(content: &[MessagePart]) -> Vec<RecordedPart> {
     for part in content {
         match part {
             MessagePart::Text { text } => parts.push(RecordedPart::Text(text.as_str().into())),
-            MessagePart::Image(image) => parts.push(RecordedPart::Image { bytes: image.data.len() * 3 / 4 }),
+            MessagePart::Image(image) => parts.push(RecordedPart::image(Some(&image.data))),
             MessagePart::ProviderBlock(_) | MessagePart::Sources { .. } => {}
             MessagePart::Reasoning { text, .. } => parts.push(RecordedPart::Reasoning(text.as_str().into())),
             MessagePart::ToolCall(call) => {

@@ -308,7 +308,7 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
     Some(match block.str("type")? {
         "text" => RecordedPart::Text(block.str("text")?.into()),
         "thinking" => RecordedPart::Reasoning(block.str("thinking").unwrap_or_default().into()),
-        "image" => RecordedPart::Image { bytes: block.str("data").map_or(0, str::len) * 3 / 4 },
+        "image" => RecordedPart::image(block.str("data")),
         "toolCall" => {
             let tool = block.str("name").unwrap_or_default();
             let arguments = block.get("arguments").unwrap_or(&Value::Null);

@@ -166,5 +166,5 @@ fn convert_part(part: &Value) -> Option<RecordedPart> {
         }));
     }
     let data = part.get("inlineData")?.str("data");
-    Some(RecordedPart::Image { bytes: data.map_or(0, str::len) * 3 / 4 })
+    Some(RecordedPart::image(data))
 }

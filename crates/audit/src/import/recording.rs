@@ -1,7 +1,8 @@
 //! [`Recording`]: a recorded session in the form that all importers produce.
 
 use hardpan_context::knowledge::FileObservation;
-use hardpan_prompt::{AgentMessage, Item, TokenUsage};
+use hardpan_prompt::{AgentMessage, Image, Item, MediaType, TokenUsage};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_economy::Verdict;
@@ -66,6 +67,8 @@ pub struct Recording {
     /// The messages and compactions in the order of the file. They form a tree by
     /// [`RecordedEntry::parent`].
     pub entries: Vec<RecordedEntry>,
+    /// The entries of sub-agents that are recorded in the same file, by their index.
+    pub side_entries: BTreeSet<usize>,
     /// The requests that the provider billed, in order of time.
     pub requests: Vec<BilledRequest>,
     /// Requests without a bill, because they were aborted or failed. They may have written to the
@@ -160,11 +163,40 @@ pub enum RecordedPart {
     Call(RecordedCall),
     /// A tool answers a call.
     Result(RecordedResult),
-    /// An image, without its data.
+    /// An image.
     Image {
         /// Its approximate size in bytes, decoded.
         bytes: usize,
+        /// The image itself, where the recording holds it in a form that providers take.
+        image: Option<Box<Image>>,
     },
+}
+
+impl RecordedPart {
+    /// An image of base64 data, which may stand in a `data:` address. Its type is what its first bytes
+    /// say, whatever the recording calls it.
+    pub(super) fn image(data: Option<&str>) -> Self {
+        let data = data.unwrap_or_default();
+        let plain = match data.strip_prefix("data:").and_then(|address| address.split_once(";base64,")) {
+            Some((_, plain)) => plain,
+            None => data,
+        };
+        let first_bytes = [
+            ("iVBORw0KGgo", MediaType::Png),
+            ("/9j/", MediaType::Jpeg),
+            ("R0lGOD", MediaType::Gif),
+            ("UklGR", MediaType::Webp),
+        ];
+        let known = first_bytes.iter().find(|(start, _)| plain.starts_with(start));
+        let image = known.map(|(_, media_type)| Image {
+            media_type: *media_type,
+            data: plain.into(),
+            width: None,
+            height: None,
+        });
+        let is_usable = |image: &Image| image.check_data().is_ok() && image.check().is_ok();
+        RecordedPart::Image { bytes: data.len() * 3 / 4, image: image.filter(is_usable).map(Box::new) }
+    }
 }
 
 /// A tool call of the model.
@@ -272,6 +304,7 @@ impl Recording {
             id: None,
             cwd: None,
             entries: Vec::new(),
+            side_entries: BTreeSet::new(),
             requests: Vec::new(),
             unbilled: Vec::new(),
             side_usage: Vec::new(),
