@@ -344,7 +344,14 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 fn template(body: String) -> Template {
-    Template { name: "t".into(), description: String::new(), argument_hint: None, path: "t.md".into(), body }
+    Template {
+        name: "t".into(),
+        description: String::new(),
+        argument_hint: None,
+        path: "t.md".into(),
+        body,
+        notes: Vec::new(),
+    }
 }
 
 /// An argument as it must be typed to arrive as it is.
