@@ -22,6 +22,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 TIME = 60
+# A command that has another name here works all the same.
+RENAMED = "because Hardpan has one of this name"
 INSTALL = ["--silent", "--ignore-scripts", "--omit=dev", "--omit=peer", "--omit=optional", "--legacy-peer-deps"]
 
 
@@ -56,10 +58,19 @@ def extensions(folder, inner):
     return [folder]
 
 
-def sample(schema, depth=0):
+# What arguments of these names hold, so that a tool has something to do.
+USUAL = {
+    "path": "notes.txt", "file_path": "notes.txt", "file": "notes.txt", "command": "ls", "pattern": "milk", "query": "milk",
+    "oldText": "Remember", "newText": "Forget", "content": "new\n", "duration": "5 minutes", "name": "sleeper",
+}
+
+
+def sample(schema, depth=0, name=None):
     """A value that fits a schema."""
     if not isinstance(schema, dict) or depth > 6:
         return None
+    if name in USUAL and schema.get("type") == "string" and not schema.get("enum"):
+        return USUAL[name]
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
@@ -70,7 +81,7 @@ def sample(schema, depth=0):
     kind = schema.get("type")
     if kind == "object":
         wanted = schema.get("required", [])
-        return {name: sample(inner, depth + 1) for name, inner in schema.get("properties", {}).items() if name in wanted}
+        return {name: sample(inner, depth + 1, name) for name, inner in schema.get("properties", {}).items() if name in wanted}
     if kind == "array":
         return [sample(schema.get("items", {}), depth + 1)] * max(1, schema.get("minItems", 1))
     return {"number": schema.get("minimum", 1), "integer": schema.get("minimum", 1), "boolean": True}.get(kind, "a")
@@ -87,10 +98,11 @@ class Trial:
 
     def __init__(self, hardpan, path):
         self.hardpan, self.path = hardpan, path
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hardpan-extension-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hardpan-trial-"))
         self.work = self.folder / "work"
         self.work.mkdir()
         (self.work / "notes.txt").write_text("Remember the milk.\n")
+        (self.work / ".pi").mkdir()
         subprocess.run("git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm a", shell=True, cwd=self.work, check=True)
         self.environment = {
             **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "USER")},
@@ -128,7 +140,9 @@ class Trial:
         ]
         tools = [tool for extension in listed for tool in extension["tools"]]
         schemas = self.schemas(tools)
-        calls += [{"name": name, "arguments": arguments(schemas.get(name, {}))} for name in tools]
+        own = [name for name in tools if name not in ("bash", "read", "write")]
+        calls += [{"name": name, "arguments": arguments(schemas.get(name, {}))} for name in own if name in schemas]
+        # A tool that the request does not declare can be switched on later.
         script = self.folder / "script.yaml"
         script.write_text(json.dumps({"turns": [{"tool_calls": calls}], "default": {"text": "Fine."}}))
         said = []
@@ -139,6 +153,7 @@ class Trial:
                     "-p", prompt, "--yes", "--extension", str(self.path), ANTHROPIC_BASE_URL=address,
                 )
             lines = [line for line in ended.stderr.splitlines() if re.search(r"extension|Error|panick|no end after", line)]
+            lines = [line for line in lines if RENAMED not in line]
             if ended.returncode not in (0, 1) or (prompt == "Hello" and ended.returncode != 0):
                 lines.append(f"exit code {ended.returncode}: {ended.stderr.strip()[-300:]}")
             said += [f"{prompt}: {line}" for line in lines]
@@ -212,7 +227,7 @@ def main():
                     for kind in ("events", "tools", "commands")
                     if (names := [name for extension in listed for name in extension[kind]])
                 )
-                problems = [line.replace(str(folder), "") for line in errors.splitlines()]
+                problems = [line.replace(str(folder), "") for line in errors.splitlines() if RENAMED not in line]
                 if listed and not args.load_only:
                     problems += trial.drive(listed)
             state = "not loaded" if not listed else "problems" if problems else "good"

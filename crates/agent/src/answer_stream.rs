@@ -1,11 +1,12 @@
 //! Receiving an answer: its events go to faces and, piece by piece, into the session, so that
 //! neither an abort nor a crash loses what has arrived.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hardpan_prompt::{AgentMessage, MessageBody};
-use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ProviderError};
+use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ProviderError, ResponseHead};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +14,7 @@ use crate::agent::{Agent, lock};
 use crate::edit_blocks::StreamedBlocks;
 use crate::events::{
     AnswerPart, AnswerPartChange, AnswerPartKind, MessageDelta, MessageStart, MessageUpdate, Note,
+    ProviderResponse,
 };
 use crate::last_request::TextFallbacks;
 use crate::model_selection::ModelSelection;
@@ -84,6 +86,7 @@ impl Agent {
                         self.events().emit(self, Note::from(&notice)).await;
                         await_faces = true;
                     }
+                    Some(Ok(ClientEvent::Accepted(head))) => self.tell_accepted(head).await,
                     Some(Ok(ClientEvent::Answer(event))) => {
                         let partial = match &mut partial {
                             Some(partial) => partial,
@@ -105,6 +108,17 @@ impl Agent {
         }
         // What had arrived before an abort is kept, but no event is emitted any more.
         StreamOutcome { partial, answer: stream.into_answer(), end, sent }
+    }
+
+    /// Tells handlers that the provider accepted the request.
+    async fn tell_accepted(&self, head: ResponseHead) {
+        if self.events().has_handlers::<ProviderResponse>() {
+            let headers = head.headers.into_iter().collect();
+            let event = ProviderResponse { status: head.status, headers };
+            let asking = self.events().ask_handlers(self, event, |_, ()| ControlFlow::Continue(()));
+            let (_, faults) = asking.await;
+            self.events().report_faults(&faults);
+        }
     }
 
     /// Begins the message of an answer: the provider accepted the request, so the layout's new

@@ -158,6 +158,7 @@ impl Extensions {
             data: app.settings.user_folders.data.as_ref().map(|data| data.join("extensions")),
             is_project_trusted: app.settings.project_files.is_some(),
             reserved_names: app.reserved_names.clone(),
+            command_owners: Mutex::default(),
             dialog: tokio::sync::Mutex::default(),
             runtime: tokio::runtime::Handle::current(),
         })

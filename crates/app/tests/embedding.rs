@@ -547,6 +547,8 @@ mod context_acts;
 mod context_items;
 #[path = "embedding/extension_api.rs"]
 mod extension_api;
+#[path = "embedding/extension_compatibility.rs"]
+mod extension_compatibility;
 #[path = "embedding/extension_events.rs"]
 mod extension_events;
 #[path = "embedding/extension_platform.rs"]

@@ -40,7 +40,7 @@ fn show_event(event: ClientEvent, format: OutputFormat, notices: &mut Vec<String
             // A closed pipe is reported at the end of the answer.
             let _ = output::print(text);
         }
-        ClientEvent::Answer(_) => {}
+        ClientEvent::Answer(_) | ClientEvent::Accepted(_) => {}
         ClientEvent::Notice(notice) => {
             let notice = notice.to_string();
             note!("hardpan: {}", safe(&notice));

@@ -43,7 +43,7 @@ pub(crate) const INTERNAL: &str = "hardpan:internal";
 pub(crate) const INTERNAL_GLOBAL: &str = "__hardpan_modules";
 
 /// The modules of Node that there are, by their name without `node:`.
-const NODE_MODULES: [&str; 23] = [
+const NODE_MODULES: [&str; 24] = [
     "assert",
     "assert/strict",
     "async_hooks",
@@ -54,6 +54,7 @@ const NODE_MODULES: [&str; 23] = [
     "fs",
     "fs/promises",
     "module",
+    "net",
     "os",
     "path",
     "path/posix",
@@ -71,7 +72,7 @@ const NODE_MODULES: [&str; 23] = [
 
 /// Modules of Node that there are not. Packages import some of them for what an extension never uses: they
 /// get one whose parts fail when they are called. An extension that imports one itself is not loaded.
-const ABSENT_NODE_MODULES: [&str; 27] = [
+const ABSENT_NODE_MODULES: [&str; 26] = [
     "child_process/promises",
     "cluster",
     "console",
@@ -85,7 +86,6 @@ const ABSENT_NODE_MODULES: [&str; 27] = [
     "http2",
     "https",
     "inspector",
-    "net",
     "os/constants",
     "punycode",
     "readline",

@@ -24,7 +24,7 @@ use hardpan_prompt::Prompt;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-pub use self::answer_stream::{AnswerStream, ClientEvent};
+pub use self::answer_stream::{AnswerStream, ClientEvent, ResponseHead};
 use self::attempts::Attempts;
 use self::capabilities::Downgrades;
 pub use self::capabilities::{CapabilityCache, KnownRefusals, UnsupportedFeature};

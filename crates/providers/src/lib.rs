@@ -59,7 +59,8 @@ mod usage; // ReportedUsage: token counts in one form for all providers
 pub use answer::{Answer, AnswerCall, CallRejection};
 pub use client::{
     AnswerStream, ApiKey, CapabilityCache, Client, ClientEvent, ClientNotice, ClientRequest, Endpoint,
-    KnownRefusals, ModelListError, PreparedRequest, PromptFallbacks, RetryPolicy, UnsupportedFeature,
+    KnownRefusals, ModelListError, PreparedRequest, PromptFallbacks, ResponseHead, RetryPolicy,
+    UnsupportedFeature,
 };
 pub use codec::{
     BodyMessages, Codec, ModelListPage, RequestContext, RequestExtras, block_addresses, codec, encode,

@@ -60,11 +60,8 @@ impl Default for ToolRegistry {
     /// A registry without tools. The names that layouts fill in are taken.
     fn default() -> Self {
         let own_tools = LayoutName::ALL.into_iter().filter_map(|name| name.layout().own_tool());
-        let place = |name: &str| Place {
-            name: name.into(),
-            source: ToolSource::named("layout"),
-            occupant: Occupant::FilledByLayout,
-        };
+        let place =
+            |name: &str| Place::new(name.into(), ToolSource::named("layout"), Occupant::FilledByLayout);
         let (places, switched_off) = (own_tools.map(place).collect(), BTreeSet::new());
         let (suspended, declared, version) = (BTreeSet::new(), None, 0);
         ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off, suspended, declared, version })))
@@ -76,9 +73,15 @@ struct Place {
     name: Arc<str>,
     source: ToolSource,
     occupant: Occupant,
+    /// The built-in tool that another source has replaced. It comes back when that source goes.
+    replaced: Option<Arc<dyn Tool>>,
 }
 
 impl Place {
+    fn new(name: Arc<str>, source: ToolSource, occupant: Occupant) -> Self {
+        Place { name, source, occupant, replaced: None }
+    }
+
     fn is_taken_for(&self, source: &ToolSource) -> bool {
         match self.occupant {
             Occupant::Tool(_) => self.source != *source,
@@ -133,6 +136,12 @@ pub enum RegisterToolError {
         /// The source that has it.
         source_name: ToolSource,
     },
+    /// No built-in tool has this name.
+    #[error("there is no built-in tool named {name} to replace")]
+    NotBuiltIn {
+        /// The name as given.
+        name: Arc<str>,
+    },
     /// Providers would refuse the name.
     #[error("\"{name}\" cannot name a tool: use 1 to 64 letters, digits, _ and -")]
     InvalidName {
@@ -181,11 +190,7 @@ impl ToolRegistry {
     /// Adds a tool from the next request on. A tool that its own source registers again replaces the
     /// former one, in its place.
     pub fn register(&self, source: &ToolSource, tool: Arc<dyn Tool>) -> Result<(), RegisterToolError> {
-        let name = tool.declaration().name.clone();
-        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-        if !is_plain || !(1..=64).contains(&name.len()) {
-            return Err(RegisterToolError::InvalidName { name });
-        }
+        let name = checked_name(&*tool)?;
         let mut contents = self.lock();
         contents.version += 1;
         let occupant = Occupant::Tool(tool);
@@ -198,10 +203,47 @@ impl ToolRegistry {
                 Ok(())
             }
             None => {
-                contents.places.push(Place { name, source: source.clone(), occupant });
+                contents.places.push(Place::new(name, source.clone(), occupant));
                 Ok(())
             }
         }
+    }
+
+    /// Puts a tool in the place of the built-in one of its name, which comes back when `source` goes.
+    /// `make` gets that tool: what stands for it must ask for as much.
+    pub fn replace_built_in(
+        &self,
+        source: &ToolSource,
+        name: &str,
+        make: impl FnOnce(Arc<dyn Tool>) -> Arc<dyn Tool>,
+    ) -> Result<(), RegisterToolError> {
+        let mut contents = self.lock();
+        contents.version += 1;
+        let place = contents.places.iter_mut().find(|place| &*place.name == name);
+        let Some(place) = place else { return Err(RegisterToolError::NotBuiltIn { name: name.into() }) };
+        let built_in = match (&place.replaced, &place.occupant) {
+            (Some(_), Occupant::Tool(_)) if place.source != *source => {
+                let (name, source_name) = (place.name.clone(), place.source.clone());
+                return Err(RegisterToolError::NameTaken { name, source_name });
+            }
+            (Some(replaced), _) => replaced.clone(),
+            (None, Occupant::Tool(tool)) if place.source == ToolSource::built_in() => tool.clone(),
+            _ => return Err(RegisterToolError::NotBuiltIn { name: name.into() }),
+        };
+        place.occupant = Occupant::Tool(make(built_in.clone()));
+        place.replaced = Some(built_in);
+        place.source = source.clone();
+        Ok(())
+    }
+
+    /// Whether a built-in tool has this name, or had it until another source replaced it.
+    pub fn is_built_in(&self, name: &str) -> bool {
+        let contents = self.lock();
+        let place = contents.places.iter().find(|place| &*place.name == name);
+        place.is_some_and(|place| {
+            place.replaced.is_some()
+                || place.source == ToolSource::built_in() && matches!(place.occupant, Occupant::Tool(_))
+        })
     }
 
     /// Takes a tool of `source` away from the next request on. False if the source has no such tool.
@@ -218,7 +260,13 @@ impl ToolRegistry {
         let mut contents = self.lock();
         contents.version += 1;
         let tools = contents.places.iter_mut().filter(|place| matches!(place.occupant, Occupant::Tool(_)));
-        tools.filter(|place| is_meant(place)).map(|place| place.occupant = Occupant::Nothing).count()
+        let remove = |place: &mut Place| match place.replaced.take() {
+            Some(built_in) => {
+                (place.source, place.occupant) = (ToolSource::built_in(), Occupant::Tool(built_in))
+            }
+            None => place.occupant = Occupant::Nothing,
+        };
+        tools.filter(|place| is_meant(place)).map(remove).count()
     }
 
     /// Switches a tool on or off. Returns whether that changed anything.
@@ -260,6 +308,7 @@ impl ToolRegistry {
         let copy = |place: &Place| Place {
             name: place.name.clone(),
             source: place.source.clone(),
+            replaced: place.replaced.clone(),
             occupant: match &place.occupant {
                 Occupant::Tool(tool) => Occupant::Tool(replace(&place.source, tool)),
                 Occupant::FilledByLayout => Occupant::FilledByLayout,
@@ -380,6 +429,16 @@ impl Contents {
     fn is_declared(&self, name: &str) -> bool {
         let is_on = || self.state(name) == ToolState::On;
         self.declared.as_ref().map_or_else(is_on, |declared| declared.contains(name))
+    }
+}
+
+/// The name of a tool, if providers take it.
+fn checked_name(tool: &dyn Tool) -> Result<Arc<str>, RegisterToolError> {
+    let name = tool.declaration().name.clone();
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    match is_plain && (1..=64).contains(&name.len()) {
+        true => Ok(name),
+        false => Err(RegisterToolError::InvalidName { name }),
     }
 }
 

@@ -4,6 +4,7 @@
 //! handlers; questions go to handlers alone, and what they reply is used.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -481,6 +482,14 @@ declare_events! {
             /// The body, in the form of the provider's protocol.
             pub payload: Arc<Value>,
         } -> Option<Value> = "another body";
+
+        /// The provider accepted a request, and its answer begins.
+        "provider_response" => ProviderResponse {
+            /// The HTTP status code.
+            pub status: u16,
+            /// The response's headers, by their names in lower case; without cookies.
+            pub headers: BTreeMap<String, String>,
+        } -> () = "nothing";
 
         /// A part of a streaming answer begins, grows or ends. Faces have `message_update`.
         "answer_part" => AnswerPart {

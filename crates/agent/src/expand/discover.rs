@@ -35,7 +35,7 @@ pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Exp
         problems: Vec::new(),
     };
     for folder in folders {
-        for path in search.entries(&folder.path) {
+        for path in search.named_entries(folder) {
             match folder.contents {
                 FolderContents::Skills => search.add_skill(&path, &folder.owner),
                 FolderContents::Templates => search.add_template(&path, &folder.owner),
@@ -66,6 +66,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The entries of a folder; a path may also be that of one file, or of the folder of one skill.
+    fn named_entries(&mut self, folder: &Folder) -> Vec<PathBuf> {
+        let is_skill = folder.contents == FolderContents::Skills && folder.path.join("SKILL.md").is_file();
+        if is_skill || folder.path.is_file() {
+            return vec![folder.path.clone()];
+        }
+        self.entries(&folder.path)
+    }
+
     /// The entries of a folder, sorted, without hidden files and READMEs. A folder that does not
     /// exist has none.
     fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {

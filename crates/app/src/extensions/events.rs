@@ -8,18 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::events::{
     AgentEnd, AgentSettled, AgentStart, AnswerPart, AnswerPartChange, AnswerPartKind, BeforeAgentStart,
-    BeforeAgentStartReply, BeforeCompactReply, BeforeSwitchReply, BeforeTreeReply, ContextEvent, Input,
-    InputReply, LeaveReason, MessageEnd, MessageStart, ModelSelect, ProviderPayload, ResourcesDiscover,
-    ResourcesReply, SessionBeforeCompact, SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree,
-    SessionCompact, SessionFork, SessionLeave, SessionShutdown, SessionStart, SessionSwitch, SessionTree,
-    SwitchReason, ToolAnnounced, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart,
-    ToolExecutionUpdate, ToolResultEvent, ToolResultReply, ToolSettled, TurnEnd, TurnStart, UserBash,
-    UserBashReply,
+    BeforeAgentStartReply, BeforeCompactReply, BeforeSwitchReply, BeforeTreeReply, ContextEvent, Dialog,
+    DialogEnd, DialogStart, Input, InputReply, LeaveReason, MessageEnd, MessageStart, ModelSelect,
+    ProviderPayload, ProviderResponse, ResourcesDiscover, ResourcesReply, SessionBeforeCompact,
+    SessionBeforeFork, SessionBeforeSwitch, SessionBeforeTree, SessionCompact, SessionFork, SessionLeave,
+    SessionShutdown, SessionStart, SessionSwitch, SessionTree, SwitchReason, ToolAnnounced, ToolCallEvent,
+    ToolCallReply, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, ToolResultEvent,
+    ToolResultReply, ToolSettled, TurnEnd, TurnStart, UserBash, UserBashReply,
 };
 use hardpan_agent::{Agent, CompactReason, Event, HandlerError, InputSource};
 use hardpan_prompt::{MessageBody, MessageId, MessagePart};
 use hardpan_session::Entry;
-use serde_json::{Value, json};
+use hardpan_tools::ToolState;
+use serde_json::{Map, Value, json};
 
 use super::entries::entries_to_script;
 use super::event_order::ToolEventOrder;
@@ -101,26 +102,34 @@ impl Subscriber<'_> {
             "input" => {
                 self.on::<Input>(|event, _| Some(input_payload(event)), |_, reply| input_reply(&reply))
             }
-            "before_agent_start" => self.on::<BeforeAgentStart>(
-                |event, _| {
-                    Some(json!({
-                        "prompt": event.prompt,
-                        "images": event.images.iter().map(image_to_script).collect::<Value>(),
-                        "systemPrompt": event.system_prompt,
-                    }))
-                },
-                |_, reply| BeforeAgentStartReply {
-                    message: reply["message"].is_object().then(|| custom_message(&reply["message"])),
-                    system_prompt: reply["systemPrompt"].as_str().map(str::to_owned),
-                },
-            ),
-            "context" => self.on::<ContextEvent>(
-                |event, _| Some(json!({ "lazyMessages": lazy_messages(&event.messages) })),
-                |event, reply| {
-                    let messages = messages_from_script(reply["messages"].as_array()?, &event.messages);
-                    (messages != event.messages).then_some(messages)
-                },
-            ),
+            "before_agent_start" => {
+                let cwd = self.host.cwd();
+                self.on::<BeforeAgentStart>(
+                    move |event, agent| {
+                        Some(json!({
+                            "prompt": event.prompt,
+                            "images": event.images.iter().map(image_to_script).collect::<Value>(),
+                            "systemPrompt": event.system_prompt,
+                            "systemPromptOptions": prompt_options(agent, &cwd),
+                        }))
+                    },
+                    |_, reply| BeforeAgentStartReply {
+                        message: reply["message"].is_object().then(|| custom_message(&reply["message"])),
+                        system_prompt: reply["systemPrompt"].as_str().map(str::to_owned),
+                    },
+                )
+            }
+            "context" => {
+                let owner = self.host.owner().clone();
+                self.on::<ContextEvent>(
+                    |event, _| Some(json!({ "lazyMessages": lazy_messages(&event.messages) })),
+                    move |event, reply| {
+                        let returned = reply["messages"].as_array()?;
+                        let messages = messages_from_script(returned, &event.messages, &owner);
+                        (messages != event.messages).then_some(messages)
+                    },
+                )
+            }
             "tool_call" => self.on::<ToolCallEvent>(
                 |event, _| {
                     Some(json!({
@@ -292,6 +301,19 @@ impl Subscriber<'_> {
                     "fromExtension": result.from_handler,
                 }))
             }),
+            "ui_prompt_start" => self.tell::<DialogStart>(|event, _| {
+                let (kind, title) = match &event.dialog {
+                    Dialog::Confirm { title, .. } => ("confirm", title),
+                    Dialog::Select { title, .. } => ("select", title),
+                    Dialog::Input { title, .. } => ("input", title),
+                    Dialog::Editor { title, .. } => ("editor", title),
+                };
+                Some(json!({ "kind": kind, "title": title }))
+            }),
+            "ui_prompt_end" => self.tell::<DialogEnd>(|event, _| Some(json!({ "answered": event.answered }))),
+            "after_provider_response" => self.tell::<ProviderResponse>(|event, _| {
+                Some(json!({ "status": event.status, "headers": event.headers }))
+            }),
             "agent_start" => self.tell::<AgentStart>(|_, _| Some(json!({}))),
             "agent_end" => self.tell::<AgentEnd>(|event, _| {
                 Some(json!({ "messages": event.messages.iter().map(message_to_script).collect::<Value>() }))
@@ -348,6 +370,26 @@ impl Subscriber<'_> {
             _ => false,
         }
     }
+}
+
+/// What the system prompt is made of, as far as extensions know its parts. A copy: changes do nothing.
+fn prompt_options(agent: &Agent, cwd: &str) -> Value {
+    let listed = agent.tools().list();
+    let active: Vec<_> = listed.iter().filter(|tool| tool.state == ToolState::On).collect();
+    let names: Vec<&str> = active.iter().map(|tool| &*tool.name).collect();
+    let snippets: Map<String, Value> =
+        active.iter().map(|tool| (tool.name.to_string(), json!(tool.summary))).collect();
+    let tools = agent.tools().declarations();
+    let guidelines: Vec<&str> = tools.iter().flat_map(|tool| &tool.guidelines).map(|line| &**line).collect();
+    let skills = agent.expansions().model_listing();
+    let skills = skills.iter().map(|skill| json!({ "name": skill.name, "description": skill.description }));
+    json!({
+        "cwd": cwd,
+        "selectedTools": names,
+        "toolSnippets": snippets,
+        "promptGuidelines": guidelines,
+        "skills": skills.collect::<Value>(),
+    })
 }
 
 fn switch_reason(reason: SwitchReason) -> &'static str {

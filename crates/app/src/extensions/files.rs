@@ -1,6 +1,8 @@
 //! The files that an extension may use: those of the workspace, and those of its own folder. Keys and
 //! permissions are hidden from it as they are from the model.
 
+mod anchored_entry; // AnchoredEntry: an entry of a folder held open
+
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -13,6 +15,9 @@ use hardpan_extensions::HostError;
 use hardpan_files::{RegularFile, UnreadableReason, plain_path};
 use serde_json::{Value, json};
 
+use rustix::fs::OFlags;
+
+use self::anchored_entry::{AnchoredEntry, MissingFolders};
 use super::host::ExtensionHost;
 use super::permissions::Permissions;
 
@@ -59,14 +64,15 @@ pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<
                 (true, false) => WriteMode::Append,
                 (false, false) => WriteMode::Replace,
             };
-            write(&place, arguments["content"].as_str().unwrap_or_default(), mode)
+            let content = arguments["content"].as_str().unwrap_or_default();
+            let bytes = STANDARD.decode(content).map_err(|error| HostError(error.to_string()))?;
+            write(host, &place, &bytes, mode)
         }
         "mkdtemp" => make_unique_folder(&place),
         "stat" => stat(&place, is_set("follow")),
         "readdir" => list(&place, is_set("recursive")),
         "realpath" => place.canonicalize().map(|path| json!(path)),
-        "mkdir" if is_set("recursive") => fs::create_dir_all(&place).map(|()| Value::Null),
-        "mkdir" => fs::create_dir(&place).map(|()| Value::Null),
+        "mkdir" => make_folder(&place, is_set("recursive")),
         "rm" => remove(&place, is_set("recursive"), is_set("folder")),
         "rename" | "copyFile" => {
             let to = arguments["to"]
@@ -74,8 +80,8 @@ pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<
                 .ok_or_else(|| HostError("EINVAL: the path must be a string".into()))?;
             let to = allowed_path(host, to, Access::Write)?;
             match operation {
-                "rename" => fs::rename(&place, to).map(|()| Value::Null),
-                _ => fs::copy(&place, to).map(|_| Value::Null),
+                "rename" => rename(&place, &to),
+                _ => read(host, &place).and_then(|bytes| write(host, &to, &bytes, WriteMode::Replace)),
             }
         }
         _ => return Err(HostError(format!("fs.{operation} is not available in Hardpan yet"))),
@@ -146,15 +152,17 @@ fn read(host: &ExtensionHost, place: &Path) -> io::Result<Vec<u8>> {
         true => RegularFile::open(place),
         false => host.setting.scope.guard().open(place),
     };
-    opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(|reason| {
-        let kind = match &reason {
-            UnreadableReason::Missing => io::ErrorKind::NotFound,
-            UnreadableReason::Directory => io::ErrorKind::IsADirectory,
-            UnreadableReason::Permission | UnreadableReason::Private => io::ErrorKind::PermissionDenied,
-            _ => io::ErrorKind::Other,
-        };
-        io::Error::new(kind, reason)
-    })
+    opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(unreadable)
+}
+
+fn unreadable(reason: UnreadableReason) -> io::Error {
+    let kind = match &reason {
+        UnreadableReason::Missing => io::ErrorKind::NotFound,
+        UnreadableReason::Directory => io::ErrorKind::IsADirectory,
+        UnreadableReason::Permission | UnreadableReason::Private => io::ErrorKind::PermissionDenied,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, reason)
 }
 
 /// How a file is written.
@@ -166,27 +174,54 @@ enum WriteMode {
     Create,
 }
 
-fn write(place: &Path, content: &str, mode: WriteMode) -> io::Result<Value> {
-    let bytes = STANDARD.decode(content).map_err(io::Error::other)?;
-    let mut options = fs::OpenOptions::new();
-    match mode {
-        WriteMode::Replace => options.create(true).write(true).truncate(true),
-        WriteMode::Append => options.create(true).append(true),
-        WriteMode::Create => options.create_new(true).write(true),
-    };
-    options.open(place)?.write_all(&bytes)?;
+fn write(host: &ExtensionHost, place: &Path, bytes: &[u8], mode: WriteMode) -> io::Result<Value> {
+    let entry = AnchoredEntry::open(place, MissingFolders::Fail)?;
+    let mut file = entry.open_to_write(match mode {
+        WriteMode::Replace => OFlags::CREATE,
+        WriteMode::Append => OFlags::CREATE | OFlags::APPEND,
+        WriteMode::Create => OFlags::CREATE | OFlags::EXCL,
+    })?;
+    // Judged when it is open, and before it is changed: its name may be another link to a hidden file.
+    let opened = RegularFile::from_open(file.try_clone()?).map_err(unreadable)?;
+    if !is_own(host, place) {
+        host.setting.scope.guard().judge(opened, place).map_err(unreadable)?;
+    }
+    if let WriteMode::Replace = mode {
+        file.set_len(0)?;
+    }
+    file.write_all(bytes)?;
+    Ok(Value::Null)
+}
+
+fn make_folder(place: &Path, recursive: bool) -> io::Result<Value> {
+    let missing = if recursive { MissingFolders::Create } else { MissingFolders::Fail };
+    let entry = AnchoredEntry::open(place, missing)?;
+    match entry.make_folder() {
+        Err(error) if recursive && error.kind() == io::ErrorKind::AlreadyExists && entry.is_folder() => {}
+        made => made?,
+    }
+    Ok(Value::Null)
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<Value> {
+    let from = AnchoredEntry::open(from, MissingFolders::Fail)?;
+    from.rename_to(&AnchoredEntry::open(to, MissingFolders::Fail)?)?;
     Ok(Value::Null)
 }
 
 /// Makes a folder whose name begins with that of `prefix`, and which was not there.
 fn make_unique_folder(prefix: &Path) -> io::Result<Value> {
+    let entry = AnchoredEntry::open(prefix, MissingFolders::Fail)?;
     loop {
-        let number = RandomState::new().hash_one(0) % (1 << 24);
-        let mut name = prefix.as_os_str().to_owned();
-        name.push(format!("{number:06x}"));
-        match fs::create_dir(&name) {
+        let suffix = format!("{:06x}", RandomState::new().hash_one(0) % (1 << 24));
+        match entry.make_folder_with_suffix(&suffix) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| json!(PathBuf::from(name))),
+            made => {
+                made?;
+                let mut name = prefix.as_os_str().to_owned();
+                name.push(suffix);
+                return Ok(json!(PathBuf::from(name)));
+            }
         }
     }
 }
@@ -227,11 +262,12 @@ fn list(place: &Path, recursive: bool) -> io::Result<Value> {
 }
 
 fn remove(place: &Path, recursive: bool, folder: bool) -> io::Result<Value> {
-    match fs::symlink_metadata(place)?.is_dir() {
-        true if recursive => fs::remove_dir_all(place)?,
-        true if folder => fs::remove_dir(place)?,
+    let entry = AnchoredEntry::open(place, MissingFolders::Fail)?;
+    match entry.holds_folder()? {
+        true if recursive => entry.remove_tree()?,
+        true if folder => entry.remove_folder()?,
         true => return Err(io::ErrorKind::IsADirectory.into()),
-        false => fs::remove_file(place)?,
+        false => entry.remove_file()?,
     }
     Ok(Value::Null)
 }

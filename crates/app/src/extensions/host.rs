@@ -17,7 +17,7 @@ use hardpan_agent::{
 };
 use hardpan_extensions::{CallKind, HostError, LogLevel, Script, ScriptError, ScriptFault, ScriptHost};
 use hardpan_models::{Catalogue, ThinkingSetting};
-use hardpan_tools::{Scope, ShellOptions, ToolSource, ToolState, WebClient};
+use hardpan_tools::{Scope, ShellOptions, Tool, ToolSource, ToolState, WebClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -35,6 +35,10 @@ use crate::conversation_app::ConversationApp;
 
 /// How long a handler may take when the extension is loaded anew.
 const RAISE_TIME: Duration = Duration::from_secs(30);
+
+/// The built-in tools that an extension's tool of the same name takes the place of. The others belong to
+/// what Hardpan keeps of a conversation.
+const REPLACEABLE_TOOLS: [&str; 7] = ["bash", "edit", "find", "grep", "ls", "read", "write"];
 
 /// What all extensions of a conversation share.
 pub(crate) struct ExtensionSetting {
@@ -60,6 +64,8 @@ pub(crate) struct ExtensionSetting {
     pub is_project_trusted: bool,
     /// Names of the face's commands, which extensions cannot take.
     pub reserved_names: Vec<&'static str>,
+    /// The extensions that registered a command, by its name.
+    pub command_owners: Mutex<BTreeMap<String, Vec<Weak<ExtensionHost>>>>,
     /// One question at a time, whichever extension asks.
     pub dialog: tokio::sync::Mutex<()>,
     pub runtime: tokio::runtime::Handle,
@@ -92,16 +98,34 @@ pub struct ExtensionHost {
     /// The thinking level that the extension has asked for and that is not yet stored.
     wanted_thinking: Mutex<Option<ThinkingSetting>>,
     tool_event_order: ToolEventOrder,
+    /// Commands of calls that run now, in the place of a built-in tool: the person was asked about them.
+    allowed_commands: Arc<Mutex<Vec<String>>>,
     /// What the extension sends to the conversation, in its order. The script does not wait for it: its
     /// own handlers may be asked meanwhile.
     outbox: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+/// A command that an extension may run while this is there.
+pub struct AllowedCommand {
+    command: String,
+    all: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for AllowedCommand {
+    fn drop(&mut self) {
+        let mut all = lock(&self.all);
+        if let Some(at) = all.iter().position(|command| *command == self.command) {
+            all.swap_remove(at);
+        }
+    }
 }
 
 #[derive(Default)]
 struct Registered {
     events: Vec<String>,
     tools: Vec<String>,
-    commands: Vec<String>,
+    /// By the name that the extension gave, the name under which it is typed.
+    commands: BTreeMap<String, String>,
     /// By name, with type, description and default.
     flags: BTreeMap<String, Value>,
     /// By key, with what each does.
@@ -181,6 +205,7 @@ impl ExtensionHost {
             clocks: Mutex::default(),
             updates: Mutex::default(),
             warnings: Mutex::default(),
+            allowed_commands: Arc::default(),
             tool_event_order: ToolEventOrder::of_source(&source),
         })
     }
@@ -297,7 +322,7 @@ impl ExtensionHost {
             origin,
             events: registered.events.clone(),
             tools: registered.tools.clone(),
-            commands: registered.commands.clone(),
+            commands: registered.commands.values().cloned().collect(),
             declared: self.permissions.declared().cloned(),
             granted: self.permissions.granted(),
             flags: registered.flags.keys().cloned().collect(),
@@ -386,6 +411,18 @@ impl ExtensionHost {
         self.call(CallKind::Tool, name, payload).await
     }
 
+    /// Lets the extension run a command that was approved as a call of its tool, until the result is dropped.
+    pub fn allow_command(&self, command: String) -> AllowedCommand {
+        lock(&self.allowed_commands).push(command.clone());
+        AllowedCommand { command, all: self.allowed_commands.clone() }
+    }
+
+    /// Whether these words run, in a shell and unchanged, a command that was approved.
+    pub fn is_allowed_command(&self, words: &[String]) -> bool {
+        let [shell, flag, command] = words else { return false };
+        matches!(&**shell, "sh" | "bash") && flag == "-c" && lock(&self.allowed_commands).contains(command)
+    }
+
     /// Stops the clocks of all handlers that run now.
     pub fn pause_clocks(&self) -> Vec<ClockPause> {
         lock(&self.clocks).iter().map(HandlerClock::pause).collect()
@@ -406,7 +443,15 @@ impl ExtensionHost {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
         let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
         // The first to take a name keeps it; the others are told of, and the conversation goes on.
-        match agent.tools().register(&self.source(), Arc::new(ExtensionTool::new(me, described))) {
+        let tools = agent.tools();
+        let result = if REPLACEABLE_TOOLS.contains(&&*name) && tools.is_built_in(&name) {
+            let make =
+                |built_in| -> Arc<dyn Tool> { Arc::new(ExtensionTool::new(me, described, Some(built_in))) };
+            tools.replace_built_in(&self.source(), &name, make)
+        } else {
+            tools.register(&self.source(), Arc::new(ExtensionTool::new(me, described, None)))
+        };
+        match result {
             Ok(()) => {
                 let mut registered = lock(&self.registered);
                 if !registered.tools.contains(&name) {
@@ -420,12 +465,8 @@ impl ExtensionHost {
 
     fn register_command(&self, described: &Value) -> Result<(), HostError> {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
-        let is_own = lock(&self.registered).commands.contains(&name);
-        let is_taken = self.setting.reserved_names.contains(&&*name) || agent.commands().contains_key(&name);
-        if is_taken && !is_own {
-            self.warn(format!("the command /{name} is left out: there is one of this name"));
-            return Ok(());
-        }
+        let known = lock(&self.registered).commands.get(&name).cloned();
+        let typed_name = known.unwrap_or_else(|| self.name_command(&agent, &name));
         let (me, key) = (self.me.clone(), name.clone());
         let description = described["description"].as_str().unwrap_or_default();
         let mut command = Command::new(description, move |arguments, _| {
@@ -452,11 +493,44 @@ impl ExtensionHost {
                 }
             });
         }
-        agent.add_command(&name, command);
-        if !is_own {
-            lock(&self.registered).commands.push(name);
-        }
+        agent.add_command(&typed_name, command);
+        lock(&self.registered).commands.insert(name, typed_name);
         Ok(())
+    }
+
+    /// The name under which a command is typed. Of several extensions with one name, each gets a number;
+    /// so does an extension's command that has the name of one of Hardpan's own.
+    fn name_command(&self, agent: &Agent, name: &str) -> String {
+        let numbered = || {
+            let commands = agent.commands();
+            let mut names = (1_u32..).map(|number| format!("{name}:{number}"));
+            names.find(|name| !commands.contains_key(name)).unwrap_or_default()
+        };
+        let mut owners = lock(&self.setting.command_owners);
+        let others = owners.entry(name.to_owned()).or_default();
+        let first = others.iter().find_map(Weak::upgrade);
+        others.push(self.me.clone());
+        if let Some(first) = first {
+            first.number_command(agent, name, numbered);
+            return numbered();
+        }
+        if !self.setting.reserved_names.contains(&name) && !agent.commands().contains_key(name) {
+            return name.to_owned();
+        }
+        let numbered = numbered();
+        self.warn(format!("its command /{name} is /{numbered} here, because Hardpan has one of this name"));
+        numbered
+    }
+
+    /// Gives a command that has its plain name a number, too.
+    fn number_command(&self, agent: &Agent, name: &str, numbered: impl Fn() -> String) {
+        let mut registered = lock(&self.registered);
+        let Some(typed) = registered.commands.get_mut(name).filter(|typed| *typed == name) else { return };
+        if let Some(command) = agent.commands().remove(name) {
+            *typed = numbered();
+            agent.remove_command(name);
+            agent.add_command(typed, command);
+        }
     }
 
     fn send_message(&self, arguments: &Value) -> Result<(), HostError> {
@@ -570,7 +644,7 @@ impl ExtensionHost {
     fn emit_on_bus(&self, channel: &str, data: &Value) {
         let listeners: Vec<Arc<ExtensionHost>> = lock(&self.bus.listeners)
             .iter()
-            .filter(|(name, _)| name == channel)
+            .filter(|(name, host)| name == channel && !host.ptr_eq(&self.me))
             .filter_map(|(_, host)| host.upgrade())
             .collect();
         for host in listeners {

@@ -207,7 +207,12 @@ pub fn lazy_messages(messages: &[AgentMessage]) -> Value {
 
 /// The messages that a handler returned. One that is as it was handed out is the original, with
 /// everything that extensions do not see; its number may stand for it.
-pub fn messages_from_script(returned: &[Value], originals: &[AgentMessage]) -> Vec<AgentMessage> {
+/// `owner` is the extension: what it adds has ids of its own.
+pub fn messages_from_script(
+    returned: &[Value],
+    originals: &[AgentMessage],
+    owner: &str,
+) -> Vec<AgentMessage> {
     let by_id: BTreeMap<&str, &AgentMessage> =
         originals.iter().map(|message| (&*message.id.0, message)).collect();
     let mut added = 0;
@@ -228,7 +233,7 @@ pub fn messages_from_script(returned: &[Value], originals: &[AgentMessage]) -> V
                 return Some(changed);
             }
             added += 1;
-            let mut message = AgentMessage::new(&*format!("extension-{added}"), body);
+            let mut message = AgentMessage::new(&*format!("extension-{owner}-{added}"), body);
             message.note(|facts| facts.details = given(&value["details"]));
             Some(message)
         })

@@ -2,32 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use hardpan_agent::{Agent, BranchExit};
+use hardpan_agent::{Agent, AgentError, BranchExit};
 use hardpan_extensions::HostError;
 use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_session::{Entry, Record, Session};
 use serde_json::{Value, json};
 
 use super::entries;
+use crate::actions::ActionError;
 use crate::conversation_app::ConversationApp;
 
 fn failed(error: impl std::fmt::Display) -> HostError {
     HostError(error.to_string())
 }
 
+/// What a change of sessions came to: an extension that was asked may have cancelled it.
+fn changed(result: Result<(), ActionError>, editor_text: Option<String>) -> Result<Value, HostError> {
+    match result {
+        Ok(()) => Ok(json!({ "cancelled": false, "editorText": editor_text })),
+        Err(ActionError::Agent(AgentError::Cancelled { .. })) => Ok(json!({ "cancelled": true })),
+        Err(error) => Err(failed(error)),
+    }
+}
+
 /// `ctx.newSession()`.
 pub async fn start_new(app: &ConversationApp) -> Result<Value, HostError> {
-    app.start_new().await.map_err(failed)?;
-    Ok(json!({ "cancelled": false }))
+    changed(app.start_new().await, None)
 }
 
 /// `ctx.switchSession(path)`: a session by its file, id or name, with its own model and thinking level.
 pub async fn switch(app: &ConversationApp, arguments: &Value) -> Result<Value, HostError> {
     let wanted = arguments["path"].as_str().unwrap_or_default();
     let found = app.store.find(Some(&app.folder), wanted).map_err(failed)?;
-    let resumed = app.resume(&found).await.map_err(failed)?;
-    app.restore_choices(&resumed).await.map_err(failed)?;
-    Ok(json!({ "cancelled": false }))
+    let switched = match app.resume(&found).await {
+        Ok(resumed) => app.restore_choices(&resumed).await,
+        Err(error) => Err(error),
+    };
+    changed(switched, None)
 }
 
 /// `ctx.fork(entry, {position})`: before the entry, as a user goes back to what they said, or at it.
@@ -38,11 +49,11 @@ pub async fn fork(app: &ConversationApp, arguments: &Value) -> Result<Value, Hos
         Some("at") => (Some(entry.to_owned()), None),
         _ => target_of(&session, entry)?,
     };
-    match target {
-        Some(target) => app.fork(Some(&target)).await.map_err(failed)?,
-        None => app.start_new().await.map_err(failed)?,
-    }
-    Ok(json!({ "cancelled": false, "editorText": text }))
+    let forked = match target {
+        Some(target) => app.fork(Some(&target)).await,
+        None => app.start_new().await,
+    };
+    changed(forked, text)
 }
 
 /// `ctx.navigateTree(entry, {summarize, label})`: a message of the user leads to what stood before it,
@@ -57,11 +68,11 @@ pub async fn navigate(app: &ConversationApp, arguments: &Value) -> Result<Value,
     let session = app.read_session().map_err(failed)?;
     let (target, text) = target_of(&session, entry)?;
     let target = target.ok_or_else(|| HostError(format!("nothing stands before the entry {entry}")))?;
-    app.agent.go_to_entry(&target, exit).await.map_err(failed)?;
-    if let Some(label) = options["label"].as_str() {
+    let gone = app.agent.go_to_entry(&target, exit).await;
+    if let (Ok(_), Some(label)) = (&gone, options["label"].as_str()) {
         app.agent.label_entry(&target, Some(label)).await.map_err(failed)?;
     }
-    Ok(json!({ "cancelled": false, "editorText": text }))
+    changed(gone.map(|_| ()).map_err(ActionError::from), text)
 }
 
 /// Where the conversation goes on for an entry: for a message of the user, the entry before it, and

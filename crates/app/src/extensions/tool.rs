@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hardpan_prompt::{Json, MessagePart, Tool as Declaration};
-use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome};
+use hardpan_tools::{CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use serde_json::{Value, json};
 
 use super::host::ExtensionHost;
@@ -14,11 +14,13 @@ use super::messages::parts_from_script;
 pub struct ExtensionTool {
     host: Arc<ExtensionHost>,
     declaration: Declaration,
+    /// The built-in tool in whose place it stands, and which says what is asked about its calls.
+    replaces: Option<Arc<dyn Tool>>,
 }
 
 impl ExtensionTool {
-    /// The tool that `registerTool` describes.
-    pub fn new(host: Arc<ExtensionHost>, described: &Value) -> Self {
+    /// The tool that `registerTool` describes, in the place of a built-in one if it has its name.
+    pub fn new(host: Arc<ExtensionHost>, described: &Value, replaces: Option<Arc<dyn Tool>>) -> Self {
         let text = |name: &str| described[name].as_str().map(Arc::<str>::from);
         let description = text("description").unwrap_or_default();
         let guidelines = described["promptGuidelines"].as_array().into_iter().flatten();
@@ -27,10 +29,10 @@ impl ExtensionTool {
             // A tool without a snippet is listed with its description.
             snippet: text("promptSnippet").or_else(|| description.lines().next().map(Arc::from)),
             description,
-            parameters: Json::new(&described["parameters"]),
+            parameters: Json::new(&parameters(&described["parameters"])),
             guidelines: guidelines.filter_map(|line| line.as_str().map(Arc::from)).collect(),
         };
-        ExtensionTool { host, declaration }
+        ExtensionTool { host, declaration, replaces }
     }
 }
 
@@ -39,15 +41,34 @@ impl Tool for ExtensionTool {
         &self.declaration
     }
 
-    /// The extension's own code was trusted by the user, and what it does outside of it asks.
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Reads
+    /// The extension's own code was trusted by the user, and what it does outside of it asks. A tool in
+    /// the place of a built-in one is asked about as that one is.
+    fn effect(&self, arguments: &Value) -> Effect {
+        self.replaces.as_ref().map_or(Effect::Reads, |built_in| built_in.effect(arguments))
+    }
+
+    fn subject(&self, arguments: &Value) -> CallSubject {
+        self.replaces.as_ref().map_or(CallSubject::Other, |built_in| built_in.subject(arguments))
+    }
+
+    fn subject_kind(&self) -> SubjectKind {
+        self.replaces.as_ref().map_or(SubjectKind::Other, |built_in| built_in.subject_kind())
+    }
+
+    fn result_display(&self) -> ResultDisplay {
+        self.replaces.as_ref().map_or_else(ResultDisplay::default, |built_in| built_in.result_display())
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let mut updates = self.host.follow_updates(call.id);
             let payload = json!({ "callId": call.id, "args": call.arguments.value() });
+            let command = match self.subject(&call.arguments.value()) {
+                CallSubject::Command(command) => Some(command),
+                _ => None,
+            };
+            // Whoever is asked about the call has seen this command: it runs without another question.
+            let _approved = command.map(|command| self.host.allow_command(command));
             let running = self.host.call_tool(&self.declaration.name, &payload);
             tokio::pin!(running);
             let result = loop {
@@ -68,6 +89,18 @@ impl Tool for ExtensionTool {
             }
         })
     }
+}
+
+/// The schema of a tool's arguments. Providers want an object, and `{}` says as much in JSON Schema.
+fn parameters(described: &Value) -> Value {
+    let mut schema = described.clone();
+    if let Value::Object(fields) = &mut schema {
+        fields.entry("type").or_insert_with(|| json!("object"));
+        if fields["type"] == "object" {
+            fields.entry("properties").or_insert_with(|| json!({}));
+        }
+    }
+    schema
 }
 
 /// The text of an update, for a face that shows it.

@@ -386,7 +386,7 @@ async fn what_cannot_be_loaded_is_told_and_leaves_nothing_behind() {
     let broken = "import x from 'left-pad';\nexport default (pi) => { x(pi); };";
     let half =
         "export default (pi) => { pi.registerCommand('half', { handler() {} }); throw new Error('late'); }";
-    let odd = "export default (pi) => { pi.on('no_such_event', () => {}); pi.registerTool({ name: 'read', description: 'x', parameters: {}, execute() {} }); pi.registerCommand('ok', { handler() {} }); }";
+    let odd = "export default (pi) => { pi.on('no_such_event', () => {}); pi.registerTool({ name: 'recall', description: 'x', parameters: {}, execute() {} }); pi.registerCommand('ok', { handler() {} }); }";
     let test = TestConversation::with_sources("", &[broken, half, odd], None).await;
     let notices = test.notices();
     assert!(notices[0].contains("ext1.ts was not loaded") && notices[0].contains("left-pad"), "{notices:?}");
@@ -395,7 +395,7 @@ async fn what_cannot_be_loaded_is_told_and_leaves_nothing_behind() {
         notices.iter().any(|notice| notice.contains("there is no event \"no_such_event\" here")),
         "{notices:?}"
     );
-    assert!(notices.iter().any(|notice| notice.contains("the tool read is left out")), "{notices:?}");
+    assert!(notices.iter().any(|notice| notice.contains("the tool recall is left out")), "{notices:?}");
     let commands = test.app.agent.commands();
     assert!(commands.contains_key("ok") && !commands.contains_key("half"));
 }

@@ -101,7 +101,8 @@
     find: (provider, id) => now("models.find", { provider, id }),
     hasConfiguredAuth: (model) => now("models", { available: true }).some((other) => other.provider === model?.provider),
     isUsingOAuth: () => false,
-    getApiKey: async () => undefined,
+    getApiKey: async () => undefined, getApiKeyForProvider: async () => undefined, getProviderAuth: async () => undefined,
+    getError: () => undefined, refresh() {}, getProviders: () => [...new Set(now("models").map((model) => model.provider))],
     getApiKeyAndHeaders: async () => ({ ok: false, error: "Hardpan gives no keys to extensions" }),
     registerProvider: (name, config) => pi.registerProvider(name, config),
   };
@@ -231,13 +232,18 @@
     setSessionName(name) { afterLoading("setSessionName"); now("setSessionName", { name: String(name).replaceAll("\n", " ") }); },
     setLabel(entry, label) { afterLoading("setLabel"); now("setLabel", { entry, label }); },
     events: {
-      emit(channel, data) { now("bus.emit", { channel, data }); },
+      // Listeners of this extension get the value itself, at once; those of others a copy, later.
+      emit(channel, data) { callBus(channel, data); now("bus.emit", { channel, data }); },
       on(channel, handler) {
         const list = channels.get(channel) ?? [];
         list.push(handler);
         channels.set(channel, list);
         now("bus.on", { channel });
-        return () => { channels.set(channel, (channels.get(channel) ?? []).filter((other) => other !== handler)); };
+        return () => {
+          const rest = (channels.get(channel) ?? []).filter((other) => other !== handler);
+          channels.set(channel, rest);
+          if (rest.length === 0) now("bus.off", { channel });
+        };
       },
     },
   };

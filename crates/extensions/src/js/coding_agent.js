@@ -94,7 +94,7 @@
     async exec(command, cwd, { onData, timeout, signal, env } = {}) {
       const usual = process.env;
       const changed = env ? Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && usual[name] !== value)) : undefined;
-      const running = platform.call("exec", { command: "sh", args: ["-c", command], cwd, env: changed, timeout: timeout ? timeout * 1000 : undefined });
+      const running = platform.call("exec", { command: "bash", args: ["-c", command], cwd, env: changed, timeout: timeout ? timeout * 1000 : undefined });
       signal?.addEventListener("abort", () => platform.cancel(running), { once: true });
       const result = await running;
       for (const part of [result.stdout, result.stderr]) if (part) onData?.(Buffer.from(part));
@@ -152,10 +152,37 @@
   };
   ai.modelsAreEqual = (one, other) => one?.provider === other?.provider && one?.id === other?.id;
 
+  // ---- settings of the other system, to be read: those of the extension's data folder and of the project
+  class SettingsManager {
+    #global; #project;
+    constructor(global, project) {
+      this.#global = global;
+      this.#project = project;
+      return new Proxy(this, { get: (target, name) => {
+        if (name in target || typeof name === "symbol") { const value = target[name]; return typeof value === "function" ? value.bind(target) : value; }
+        const field = /^(?:get|is)([A-Z])(.*)$/.exec(name);
+        if (field) return () => target.getSettings()[field[1].toLowerCase() + field[2]];
+        return () => missing(`SettingsManager.${name}`);
+      } });
+    }
+    static #read(file) { try { return JSON.parse(builtIn("fs").readFileSync(file, "utf8")); } catch { return {}; } }
+    static create(folder = process.cwd(), agentFolder = codingAgent.getAgentDir()) {
+      return new SettingsManager(SettingsManager.#read(path.join(agentFolder, "settings.json")), SettingsManager.#read(path.join(folder, ".pi", "settings.json")));
+    }
+    static inMemory(settings = {}) { return new SettingsManager(settings, {}); }
+    getGlobalSettings() { return structuredClone(this.#global); }
+    getProjectSettings() { return structuredClone(this.#project); }
+    getSettings() { return structuredClone({ ...this.#global, ...this.#project }); }
+    async reload() {}
+  }
+  codingAgent.SettingsManager = SettingsManager;
+
   // ---- what is not there says so when it is used
   const missing = (name) => { throw new Error(`${name} is not available in Hardpan's extensions`); };
-  const absentClass = (name) => class { constructor() { missing(name); } static create() { missing(name); } static open() { missing(name); } static list() { missing(name); } };
-  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient ArminComponent AssistantMessageComponent BashExecutionComponent BorderedLoader BranchSummaryMessageComponent CompactionSummaryMessageComponent CustomEditor CustomMessageComponent DefaultResourceLoader DynamicBorder ExtensionEditorComponent ExtensionInputComponent ExtensionSelectorComponent FooterComponent LoginDialogComponent ModelSelectorComponent OAuthSelectorComponent SessionManager SessionSelectorComponent SettingsManager SettingsSelectorComponent SkillInvocationMessageComponent Theme ThemeSelectorComponent ThinkingSelectorComponent ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent";
+  const absentClass = (name) => new Proxy(class { constructor() { missing(name); } }, {
+    get: (target, key) => (key in target || typeof key === "symbol" ? target[key] : () => missing(`${name}.${key}`)),
+  });
+  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient ArminComponent AssistantMessageComponent BashExecutionComponent BorderedLoader BranchSummaryMessageComponent CompactionSummaryMessageComponent CustomEditor CustomMessageComponent DefaultResourceLoader DynamicBorder ExtensionEditorComponent ExtensionInputComponent ExtensionSelectorComponent FooterComponent LoginDialogComponent ModelSelectorComponent OAuthSelectorComponent SessionManager SessionSelectorComponent SettingsSelectorComponent SkillInvocationMessageComponent Theme ThemeSelectorComponent ThinkingSelectorComponent ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent";
   const functions = "compact createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary buildSessionContext loadSkills loadSkillsFromDir runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
   for (const name of classes.split(" ")) codingAgent[name] = absentClass(name);
   for (const name of functions.split(" ")) codingAgent[name] ??= () => missing(name);

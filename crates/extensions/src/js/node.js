@@ -116,7 +116,9 @@
     promisify, inspect, format,
     stripVTControlCharacters: packages.helpers.plain,
     isDeepStrictEqual: (one, other) => JSON.stringify(one) === JSON.stringify(other),
-    inherits() {}, deprecate: (work) => work,
+    inherits: (child, parent) => { Object.setPrototypeOf(child.prototype, parent.prototype); }, deprecate: (work) => work,
+    debuglog: () => Object.assign(() => {}, { enabled: false }), debug: () => Object.assign(() => {}, { enabled: false }),
+    callbackify: (work) => (...values) => { const done = values.pop(); work(...values).then((value) => done(null, value), (error) => done(error)); },
     TextEncoder, TextDecoder,
     types: { isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp },
   };
@@ -292,6 +294,14 @@
     const put = (part) => { if (part !== undefined && typeof part !== "function") handle.put(bytesOf(part)); };
     return Object.assign(new EventEmitter(), { writable: true, write(part, ...rest) { put(part); rest.at(-1)?.(); return true; }, end(part, ...rest) { put(part); const done = [part, ...rest].find((value) => typeof value === "function"); queueMicrotask(() => { done?.(); this.emit("finish"); this.emit("close"); }); return this; }, destroy() {} });
   };
+  // The forms with a callback.
+  const later = (work) => (...values) => { const done = values.pop(); queueMicrotask(() => { let result; try { result = work(...values); } catch (error) { done(error); return; } done(null, result); }); };
+  fs.open = later((file, flags) => fs.openSync(file, flags));
+  fs.close = later((fd) => fs.closeSync(fd));
+  fs.read = later((...values) => fs.readSync(...values));
+  fs.write = later((...values) => fs.writeSync(...values));
+  fs.fstat = later((fd) => fs.fstatSync(fd));
+  fs.exists = (file, done) => { const found = fs.existsSync(file); queueMicrotask(() => done(found)); };
   fs.watchFile = () => {};
   fs.unwatchFile = () => {};
   fs.watch = () => Object.assign(new EventEmitter(), { close() {}, ref() {}, unref() {} });
@@ -330,6 +340,46 @@
     disable() { this.#store = undefined; }
   }
   const querystring = { parse: (text) => Object.fromEntries(new URLSearchParams(text)), stringify: (values) => new URLSearchParams(values).toString(), escape: encodeURIComponent, unescape: decodeURIComponent };
+  // ---- addresses; there are no sockets
+  const versionOf = (address) => {
+    const text = String(address);
+    if (/^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(text)) return 4;
+    const [plainAddress] = text.split("%");
+    if (!plainAddress.includes(":") || !/^[0-9a-f:.]+$/i.test(plainAddress)) return 0;
+    try { new URL(`http://[${plainAddress}]/`); return 6; } catch { return 0; }
+  };
+  const groupsOf = (address) => {
+    const host = new URL(`http://[${String(address).split("%")[0]}]/`).hostname.slice(1, -1);
+    const [head, tail] = host.split("::");
+    const parts = (text) => (text ? text.split(":").map((part) => parseInt(part, 16)) : []);
+    const [before, after] = [parts(head), parts(tail)];
+    return host.includes("::") ? [...before, ...Array(8 - before.length - after.length).fill(0), ...after] : before;
+  };
+  const numberOf = (address) => (versionOf(address) === 4 ? String(address).split(".").reduce((sum, part) => (sum << 8n) + BigInt(part), 0n) : groupsOf(address).reduce((sum, part) => (sum << 16n) + BigInt(part), 0n));
+  class BlockList {
+    #ranges = [];
+    addAddress(address) { this.addRange(address, address); }
+    addRange(first, last) { this.#ranges.push([versionOf(first), numberOf(first), numberOf(last)]); }
+    addSubnet(address, prefix) {
+      const version = versionOf(address);
+      const rest = BigInt((version === 4 ? 32 : 128) - prefix);
+      const first = (numberOf(address) >> rest) << rest;
+      this.#ranges.push([version, first, first + (1n << rest) - 1n]);
+    }
+    check(address) {
+      const version = versionOf(address);
+      if (version === 0) return false;
+      const number = numberOf(address);
+      return this.#ranges.some(([known, first, last]) => known === version && first <= number && number <= last);
+    }
+  }
+  const noSocket = (name) => { throw new Error(`node:net is not available in an extension (${name}): fetch is`); };
+  const net = {
+    BlockList, isIP: versionOf, isIPv4: (address) => versionOf(address) === 4, isIPv6: (address) => versionOf(address) === 6,
+    connect: () => noSocket("connect"), createConnection: () => noSocket("createConnection"), createServer: () => noSocket("createServer"),
+    Socket: class { constructor() { noSocket("Socket"); } }, Server: class { constructor() { noSocket("Server"); } },
+  };
+
   // A module that is not there, for packages that import it and may never use it.
   const absent = (module) => {
     const failing = (name) => new Proxy(class {}, {
@@ -386,7 +436,7 @@
     perf_hooks: { performance }, querystring, string_decoder: { StringDecoder }, tty: { isatty: () => false },
     os, path, "path/posix": path, process, timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate },
     "timers/promises": { setTimeout: (wait, value) => new Promise((resolve) => setTimeout(() => resolve(value), wait)) },
-    url, util, "util/types": util.types,
+    url, util, "util/types": util.types, net,
   };
   platform.helpers = packages.helpers;
   delete packages.helpers;

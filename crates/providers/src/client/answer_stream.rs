@@ -18,6 +18,17 @@ pub enum ClientEvent {
     Answer(AnswerEvent),
     /// Something the user should know: a retry, a downgrade.
     Notice(ClientNotice),
+    /// The provider accepted the request. Comes before the first piece of its answer.
+    Accepted(ResponseHead),
+}
+
+/// The beginning of an HTTP response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The HTTP status code.
+    pub status: u16,
+    /// Header names, in lower case, and their values. Cookies are left out.
+    pub headers: Vec<(String, String)>,
 }
 
 /// Events that became ready together: those of one chunk of the response.
@@ -76,7 +87,7 @@ impl<'a> AnswerStream<'a> {
     pub fn into_answer(mut self) -> Answer {
         self.answer.extend(self.ready.drain(..).filter_map(|event| match event {
             ClientEvent::Answer(piece) => Some(piece),
-            ClientEvent::Notice(_) => None,
+            ClientEvent::Notice(_) | ClientEvent::Accepted(_) => None,
         }));
         self.answer
     }

@@ -8,7 +8,7 @@ use hardpan_models::Protocol;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::{AttemptRequest, Client, ClientEvent, ClientNotice, RetryPolicy};
+use super::{AttemptRequest, Client, ClientEvent, ClientNotice, ResponseHead, RetryPolicy};
 use crate::limits::{self, MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_LIST_BYTES};
 use crate::{
     AnswerEvent, ByteStream, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
@@ -49,11 +49,14 @@ impl ResponseReader {
         }
         let is_whole =
             response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+        let mut headers = response.headers;
+        headers.retain(|(name, _)| name != "set-cookie");
+        let head = ResponseHead { status: response.status, headers };
         Ok(ResponseReader {
             protocol,
             decoder: (!is_whole).then(|| StreamDecoder::new(protocol)),
             body: ResponseBody::new(response.body, &client.retry, client.retry.longest_answer),
-            pending: Vec::new(),
+            pending: vec![ClientEvent::Accepted(head)],
             has_content: false,
             is_over: false,
         })

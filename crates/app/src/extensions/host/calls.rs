@@ -94,7 +94,18 @@ impl ScriptHost for ExtensionHost {
                 self.setting.providers.remove(&self.name, Some(name), base)?;
             }
             "bus.on" => {
-                lock(&self.bus.listeners).push((text(&arguments, "channel")?.into(), self.me.clone()));
+                let channel = text(&arguments, "channel")?;
+                let mut listeners = lock(&self.bus.listeners);
+                // Once for each channel: the script knows its own listeners.
+                if !listeners.iter().any(|(name, host)| name == channel && host.ptr_eq(&self.me)) {
+                    listeners.push((channel.into(), self.me.clone()));
+                }
+            }
+            "bus.off" => {
+                let channel = text(&arguments, "channel")?;
+                let is_meant =
+                    |(name, host): &(String, Weak<ExtensionHost>)| name == channel && host.ptr_eq(&self.me);
+                lock(&self.bus.listeners).retain(|listener| !is_meant(listener));
             }
             "bus.emit" => self.emit_on_bus(text(&arguments, "channel")?, &arguments["data"]),
             "ui.notify" => self.notify(&arguments)?,
@@ -153,9 +164,13 @@ impl ScriptHost for ExtensionHost {
             }
             "shutdown" => {
                 let agent = self.agent()?;
-                if let Some(quit) = agent.commands().remove("quit") {
-                    // A face without such a command ends by itself.
-                    self.setting.runtime.spawn(async move { quit.run("", &agent).await });
+                let is_open = self.setting.prompter.as_ref().is_some_and(|face| face.mode() != "print");
+                if let Some(quit) = agent.commands().remove("quit").filter(|_| is_open) {
+                    // A face without such a command ends by itself, and so does one that prints an answer.
+                    self.setting.runtime.spawn(async move {
+                        agent.wait_until_idle().await;
+                        quit.run("", &agent).await
+                    });
                 }
             }
             "session.info" => {

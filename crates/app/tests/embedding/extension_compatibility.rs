@@ -1,0 +1,168 @@
+//! What published extensions rely on beyond the specification: built-in tools that they replace, commands
+//! of one name, modules, and what calls answer.
+
+use serde_json::{Value, json};
+
+use super::extensions::{TestConversation, calling};
+
+/// An extension that stands for `bash` with the tool of the published package.
+const WRAPPED_BASH: &str = "import { createBashTool } from '@mariozechner/pi-coding-agent';\n\
+    export default (pi) => { const bash = createBashTool(process.cwd(), { spawnHook: (it) => ({ ...it, command: it.command.replace('secretly', 'openly') }) });\n\
+    pi.registerTool({ ...bash, description: 'Wrapped.' }); }";
+
+fn declared<'a>(body: &'a Value, name: &str) -> &'a Value {
+    body["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_in_the_place_of_a_built_in_one_is_asked_about_as_that_one_is() {
+    let script = calling("bash", "{command: echo hello}");
+    let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
+    assert_eq!(test.notices(), [""; 0]);
+    test.say("go").await;
+    let lines = test.lines();
+    assert!(lines.contains(&"result: hello\n".to_owned()), "{lines:?}");
+    assert_eq!(declared(&test.home.sent()[0].body, "bash")["description"], "Wrapped.");
+    // Once: what was approved runs without another question.
+    assert_eq!(test.questions(), ["Command(\"echo hello\")"]);
+    assert_eq!(test.app.extensions.list()[0].tools, ["bash"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_a_replaced_tool_changes_is_asked_about_again() {
+    let script = calling("bash", "{command: echo secretly}");
+    let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
+    test.say("go").await;
+    let asked = test.questions();
+    assert_eq!(asked, ["Command(\"echo secretly\")", "Command(\"bash -c 'echo openly'\")"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_built_in_tool_is_back_when_its_replacement_is_gone() {
+    let script = calling("bash", "{command: echo hello}");
+    let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
+    let path = test.home.home.folder.path().join("extensions/ext1.ts");
+    std::fs::write(&path, "export default () => {}").unwrap();
+    test.app.reload_extensions().await;
+    test.say("go").await;
+    assert_ne!(declared(&test.home.sent()[0].body, "bash")["description"], "Wrapped.");
+    assert!(test.lines()[2].contains("hello"), "{:?}", test.lines());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_replacement_and_one_of_another_tool_are_left_out() {
+    let task = "export default (pi) => pi.registerTool({ name: 'recall', description: 'r', parameters: {}, execute: () => ({ content: [] }) });";
+    let test = TestConversation::with_sources("", &[WRAPPED_BASH, WRAPPED_BASH, task], None).await;
+    let notices = test.notices();
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(notices[0].contains("extension:ext1 already has a tool named bash"), "{notices:?}");
+    assert!(notices[1].contains("already has a tool named recall"), "{notices:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_without_parameters_is_declared_as_an_object() {
+    let source = "export default (pi) => pi.registerTool({ name: 'now', description: 'The time.', parameters: {}, execute: () => ({ content: [{ type: 'text', text: 'noon' }] }) });";
+    let test = TestConversation::with_sources(&calling("now", "{}"), &[source], None).await;
+    test.say("go").await;
+    let sent = test.home.sent();
+    assert_eq!(declared(&sent[0].body, "now")["input_schema"], json!({ "type": "object", "properties": {} }));
+    assert!(test.lines().contains(&"result: noon".to_owned()), "{:?}", test.lines());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_one_name_get_numbers() {
+    let greet = |word: &str| {
+        format!(
+            "export default (pi) => pi.registerCommand('greet', {{ handler: (args, ctx) => ctx.ui.notify('{word} ' + args) }});"
+        )
+    };
+    let (first, second) = (greet("hello"), greet("goodbye"));
+    let mut test = TestConversation::with_sources("", &[&first, &second], None).await;
+    let listed = test.app.extensions.list();
+    assert_eq!(
+        (&*listed[0].commands, &*listed[1].commands),
+        (&["greet:1".into()][..], &["greet:2".into()][..])
+    );
+    test.take_events();
+    test.say("/greet:1 Ada").await;
+    test.say("/greet:2 Ada").await;
+    assert_eq!(test.notes(), ["hello Ada", "goodbye Ada"]);
+    // The numbers are the same when both are loaded anew.
+    test.app.reload_extensions().await;
+    test.say("/greet:2 Bob").await;
+    assert_eq!(test.notes(), ["goodbye Bob"]);
+    assert!(!test.app.agent.commands().contains_key("greet"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_sessions_that_was_cancelled_says_so() {
+    let source = "export default (pi) => {\n\
+        for (const event of ['session_before_switch', 'session_before_fork', 'session_before_tree']) pi.on(event, () => ({ cancel: true }));\n\
+        pi.registerCommand('try', { handler: async (_, ctx) => { const entry = ctx.sessionManager.getLeafId();\n\
+        ctx.ui.notify(JSON.stringify([await ctx.newSession(), await ctx.fork(entry, { position: 'at' }), await ctx.navigateTree(entry)])); } }); }";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.say("hello").await;
+    test.take_events();
+    test.say("/try").await;
+    assert_eq!(test.notes(), [r#"[{"cancelled":true},{"cancelled":true},{"cancelled":true}]"#]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_of_the_provider_and_the_parts_of_the_prompt_are_told() {
+    let source = "export default (pi) => {\n\
+        pi.on('after_provider_response', (e, ctx) => ctx.ui.notify([e.status, e.headers['content-type']].join(' ')));\n\
+        pi.on('before_agent_start', ({ systemPromptOptions: parts }, ctx) => ctx.ui.notify([parts.selectedTools.includes('read'), typeof parts.toolSnippets.read, parts.cwd === ctx.cwd].join(' '))); }";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.say("hello").await;
+    assert_eq!(test.notes(), ["true string true", "200 text/event-stream; charset=utf-8"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_two_extensions_add_are_told_apart() {
+    let adding = "export default (pi) => pi.on('context', (e) => ({ messages: [...e.messages, { role: 'user', content: 'more' }] }));";
+    let looking = "export default (pi) => pi.on('context', (e, ctx) => ctx.ui.notify(e.messages.slice(1).map((m) => m.id).join(' ')));";
+    let mut test = TestConversation::with_sources("", &[adding, adding, looking], None).await;
+    test.say("hello").await;
+    assert_eq!(test.notes(), ["extension-ext1-1 extension-ext2-1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listeners_of_one_extension_share_values_and_those_of_others_get_copies() {
+    let asking = "export default (pi) => {\n\
+        pi.events.on('ask', ({ reply }) => reply?.('answered at once'));\n\
+        pi.registerCommand('ask', { handler: (_, ctx) => { let said; pi.events.emit('ask', { reply: (text) => { said = text; } }); ctx.ui.notify(said ?? 'nothing'); } }); }";
+    let mut test = TestConversation::with_sources("", &[asking], None).await;
+    test.take_events();
+    test.say("/ask").await;
+    assert_eq!(test.notes(), ["answered at once"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_of_the_project_are_read_and_addresses_compared() {
+    let source = "import { SettingsManager, SessionManager } from '@mariozechner/pi-coding-agent';\nimport { BlockList, isIP } from 'node:net';\nimport { debuglog } from 'node:util';\n\
+        export default (pi) => pi.registerCommand('look', { handler: (_, ctx) => { debuglog('x')('y'); const settings = SettingsManager.create(ctx.cwd);\n\
+        const list = new BlockList(); list.addSubnet('10.0.0.0', 8); list.addSubnet('fd00::', 8);\n\
+        let missing; try { SessionManager.inMemory(); } catch (error) { missing = error.message; }\n\
+        ctx.ui.notify(JSON.stringify([settings.getProjectSettings(), settings.getTheme(), isIP('::1'), isIP('1.2.3'), list.check('10.1.2.3'), list.check('11.1.2.3'), list.check('fd12::1'), missing])); } });";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.home.home.write("work/.pi/settings.json", r#"{"theme":"dark"}"#);
+    test.take_events();
+    test.say("/look").await;
+    let expected = r#"[{"theme":"dark"},"dark",6,0,true,false,true,"SessionManager.inMemory is not available in Hardpan's extensions"]"#;
+    assert_eq!(test.notes(), [expected]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_extension_names_single_files_of_skills_and_templates() {
+    let source = "export default (pi) => pi.on('resources_discover', () => ({ skillPaths: ['SKILL.md'], promptPaths: ['greet.md'] }));";
+    let home = super::subagents::TaskHome::new("default: {text: Fine.}\n", "").await;
+    home.home.write("extensions/one.ts", source);
+    home.home.write("extensions/greet.md", "Greet $1.");
+    home.home.write("extensions/SKILL.md", "---\nname: wave\ndescription: Waves at people\n---\nWave.");
+    let path = home.home.folder.path().join("extensions/one.ts");
+    let test = TestConversation::open_in(home, &[path], None).await;
+    test.say("/greet Ada").await;
+    assert_eq!(test.lines()[0], "user: Greet Ada.");
+    let body = test.home.sent().pop().unwrap().body.to_string();
+    assert!(body.contains("Waves at people"), "{body}");
+}
