@@ -6,7 +6,8 @@ export default function (pi: ExtensionAPI) {
     const { messagesToSummarize, firstKeptEntryId, tokensBefore } = event.preparation;
     const asked = messagesToSummarize
       .filter((message) => message.role === "user")
-      .map((message) => message.content.find((part) => part.type === "text")?.text.split("\n")[0])
+      .map(({ content }) => (typeof content === "string" ? content : content.find((part) => part.type === "text")?.text))
+      .map((text) => text?.split("\n")[0])
       .filter(Boolean);
     const summary = `So far the user asked for:\n${asked.map((line) => `- ${line}`).join("\n")}`;
     return { compaction: { summary, firstKeptEntryId, tokensBefore } };

@@ -553,6 +553,8 @@ mod extension_compatibility;
 mod extension_events;
 #[path = "embedding/extension_platform.rs"]
 mod extension_platform;
+#[path = "embedding/extension_typings.rs"]
+mod extension_typings;
 #[path = "embedding/extensions.rs"]
 mod extensions;
 #[path = "embedding/hostile_extensions.rs"]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DialogEnd, DialogStart, FaceChanged};
+use super::{DialogEnd, DialogStart, Event, FaceChanged};
 use crate::Agent;
 
 /// A question to the person, with the kind of answer that it wants.
@@ -123,12 +123,25 @@ impl Dialog {
 impl Agent {
     /// Tells the faces that somebody is asked something. The answer comes from the face that asks.
     pub fn publish_dialog_start(&self, owner: &Arc<str>, dialog: &Dialog) {
-        self.events().publish(&DialogStart { owner: owner.clone(), dialog: dialog.clone() });
+        let event = DialogStart { owner: owner.clone(), dialog: dialog.clone() };
+        self.events().publish(&event);
+        self.tell_handlers_later(event);
     }
 
     /// Tells the faces that a question was answered, or is no longer asked.
     pub fn publish_dialog_end(&self, owner: &Arc<str>, answered: bool) {
-        self.events().publish(&DialogEnd { owner: owner.clone(), answered });
+        let event = DialogEnd { owner: owner.clone(), answered };
+        self.events().publish(&event);
+        self.tell_handlers_later(event);
+    }
+
+    /// Tells handlers without waiting for them: whoever asks a person may be a handler.
+    fn tell_handlers_later<E: Event<Reply = ()>>(&self, event: E) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.events().has_handlers::<E>() {
+            let agent = self.clone();
+            runtime.spawn(async move { agent.events().tell_handlers(&agent, event).await });
+        }
     }
 
     /// Shows something in the faces, beside the conversation.

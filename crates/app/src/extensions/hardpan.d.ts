@@ -21,6 +21,12 @@ declare module "@mariozechner/pi-coding-agent" {
   export interface CommandInfo { name: string; description: string }
   export interface ExecResult { stdout: string; stderr: string; code: number; killed: boolean }
 
+  /** What the system prompt is made of. To change it, return `systemPrompt`. */
+  export interface SystemPromptOptions { cwd: string; selectedTools: string[]; toolSnippets: Record<string, string>; promptGuidelines: string[]; skills: { name: string; description: string }[] }
+  export interface TreePreparation { targetId: string; oldLeafId: string | null; commonAncestorId: string | null; entriesToSummarize: SessionEntry[]; userWantsSummary: boolean; customInstructions: string | null }
+  export interface CompactionPreparation { firstKeptEntryId: string; messagesToSummarize: Message[]; turnPrefixMessages: Message[]; isSplitTurn: boolean; tokensBefore: number; previousSummary: string | null; fileOps: { read: string[]; written: string[]; edited: string[] }; settings: { enabled: boolean } }
+  export interface AssistantMessageEvent { type: string; contentIndex: number; delta?: string; content?: string; toolCall?: ToolCallPart }
+
   /** What goes with each event, and what a handler may return. */
   export interface Events {
 /* EVENTS */
@@ -100,7 +106,7 @@ declare module "@mariozechner/pi-coding-agent" {
     [other: string]: any;
   }
   export interface ExtensionAPI {
-    on<Name extends keyof Events>(event: Name, handler: Handler<Name>): () => void;
+/* HANDLERS */
     registerTool<Parameters = any>(tool: ToolDefinition<Parameters>): void;
     registerCommand(name: string, command: { description?: string; handler(args: string, ctx: ExtensionCommandContext): void | Promise<void>; [other: string]: any }): void;
     registerFlag(name: string, options?: { type?: "boolean" | "string"; description?: string; default?: boolean | string }): void;

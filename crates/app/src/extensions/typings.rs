@@ -9,6 +9,7 @@ use thiserror::Error;
 const TEMPLATE: &str = include_str!("hardpan.d.ts");
 
 const EVENTS_MARK: &str = "/* EVENTS */\n";
+const HANDLERS_MARK: &str = "/* HANDLERS */\n";
 
 /// An event for the declarations.
 pub struct EventTyping {
@@ -28,16 +29,16 @@ const fn asked(name: &'static str, fields: &'static str, reply: &'static str) ->
     EventTyping { name, fields, reply }
 }
 
-/// All events, as extensions know them.
-pub const EVENTS: [EventTyping; 26] = [
+/// All events, as extensions know them. A test compares the fields with those that handlers get.
+pub const EVENTS: [EventTyping; 34] = [
     asked(
         "input",
-        "text: string; images: ImagePart[]; source: string",
+        "text: string; images?: ImagePart[]; source: \"interactive\" | \"rpc\" | \"extension\"",
         "{ action: \"continue\" } | { action: \"transform\"; text: string; images?: ImagePart[] } | { action: \"handled\" }",
     ),
     asked(
         "before_agent_start",
-        "prompt: string; images: ImagePart[]; systemPrompt: string",
+        "prompt: string; images: ImagePart[]; systemPrompt: string; systemPromptOptions: SystemPromptOptions",
         "{ message?: { customType: string; content: string | ContentPart[]; display: boolean; details?: any }; systemPrompt?: string }",
     ),
     asked("context", "messages: Message[]", "{ messages: Message[] }"),
@@ -52,35 +53,98 @@ pub const EVENTS: [EventTyping; 26] = [
         "{ content?: ContentPart[]; details?: any; isError?: boolean }",
     ),
     asked(
+        "before_provider_request",
+        "payload: any; provider: string; model: string; tokens: number",
+        "unknown",
+    ),
+    asked(
+        "session_before_switch",
+        "reason: \"new\" | \"resume\"; targetSessionFile?: string",
+        "{ cancel?: boolean; reason?: string }",
+    ),
+    asked(
+        "session_before_fork",
+        "entryId: string | null; position: \"at\"",
+        "{ cancel?: boolean; reason?: string }",
+    ),
+    asked(
+        "session_before_tree",
+        "preparation: TreePreparation; signal: AbortSignal",
+        "{ cancel?: boolean; reason?: string; summary?: { summary: string; details?: any }; customInstructions?: string; label?: string }",
+    ),
+    asked(
         "session_before_compact",
-        "preparation: any; branchEntries: SessionEntry[]; customInstructions?: string; signal: AbortSignal",
-        "{ cancel?: boolean; compaction?: { summary: string; [other: string]: any } }",
+        "preparation: CompactionPreparation; branchEntries: SessionEntry[]; customInstructions: string | null; reason: \"manual\" | \"threshold\" | \"overflow\"; willRetry: boolean; signal: AbortSignal",
+        "{ cancel?: boolean; reason?: string; compaction?: { summary: string; firstKeptEntryId?: string; tokensBefore?: number; details?: any } }",
+    ),
+    asked(
+        "resources_discover",
+        "cwd: string; reason: string",
+        "{ skillPaths?: string[]; promptPaths?: string[]; themePaths?: string[] }",
     ),
     asked(
         "user_bash",
         "command: string; cwd: string; excludeFromContext: boolean",
-        "{ result?: { output: string; exitCode?: number; [other: string]: any } }",
+        "{ result?: { output: string; exitCode?: number; [other: string]: any }; operations?: { exec: (...parts: any[]) => Promise<{ exitCode: number | null }> } }",
     ),
-    told("before_provider_request", "payload: any"),
-    told("session_start", "reason?: string; [other: string]: any"),
-    told("session_shutdown", "[other: string]: any"),
-    told("session_switch", "[other: string]: any"),
-    told("session_fork", "[other: string]: any"),
-    told("session_tree", "[other: string]: any"),
-    told("session_compact", "[other: string]: any"),
+    told(
+        "session_start",
+        "reason: \"startup\" | \"reload\" | \"new\" | \"resume\" | \"fork\"; previousSessionFile?: string",
+    ),
+    told(
+        "session_shutdown",
+        "reason: \"quit\" | \"reload\" | \"new\" | \"resume\" | \"fork\"; targetSessionFile?: string",
+    ),
+    told("session_directory", "cwd: string"),
+    told("session_switch", "reason: \"new\" | \"resume\"; previousSessionFile: string"),
+    told("session_fork", "previousSessionFile: string"),
+    told(
+        "session_tree",
+        "newLeafId: string; oldLeafId: string | null; summaryEntry: SessionEntry | null; fromExtension: boolean",
+    ),
+    told(
+        "session_compact",
+        "compactionEntry: { type: \"compaction\"; id: string | null; summary: string; firstKeptEntryId: string; tokensBefore: number }; fromExtension: boolean",
+    ),
     told("agent_start", ""),
     told("agent_end", "messages: Message[]"),
-    told("agent_settled", "[other: string]: any"),
-    told("turn_start", "turnIndex: number; [other: string]: any"),
+    told("agent_settled", ""),
+    told("turn_start", "turnIndex: number; timestamp: number"),
     told("turn_end", "turnIndex: number; message: AssistantMessage; toolResults: ToolResultMessage[]"),
     told("message_start", "message: Message"),
-    told("message_update", "message: Message; assistantMessageEvent: any"),
+    told("message_update", "message: Message; assistantMessageEvent: AssistantMessageEvent"),
     told("message_end", "message: Message"),
     told("tool_execution_start", "toolCallId: string; toolName: string; args: Record<string, any>"),
-    told("tool_execution_update", "toolCallId: string; toolName: string; [other: string]: any"),
+    told(
+        "tool_execution_update",
+        "toolCallId: string; toolName: string; args: Record<string, any>; partialResult: ToolResult",
+    ),
     told("tool_execution_end", "toolCallId: string; toolName: string; result: any; isError: boolean"),
-    told("model_select", "model: Model; [other: string]: any"),
+    told("model_select", "model: Model; previousModel: Model; source: \"set\""),
+    told("after_provider_response", "status: number; headers: Record<string, string>"),
+    told("ui_prompt_start", "kind: \"confirm\" | \"select\" | \"input\" | \"editor\"; title: string"),
+    told("ui_prompt_end", "answered: boolean"),
 ];
+
+impl EventTyping {
+    /// The names of the fields that its payload may hold, `type` aside.
+    pub fn field_names(&self) -> Vec<&'static str> {
+        let (mut names, mut depth, mut start) = (Vec::new(), 0_i32, 0);
+        for (at, character) in self.fields.char_indices().chain([(self.fields.len(), ';')]) {
+            match character {
+                '{' | '[' | '(' | '<' => depth += 1,
+                '}' | ']' | ')' | '>' => depth -= 1,
+                ';' if depth == 0 => {
+                    let name = self.fields[start..at].split(':').next().unwrap_or_default();
+                    names.extend(Some(name.trim().trim_end_matches('?')).filter(|name| !name.is_empty()));
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+}
 
 /// The declarations of the whole API: `hardpan.d.ts`.
 pub fn declarations() -> String {
@@ -88,7 +152,12 @@ pub fn declarations() -> String {
     for EventTyping { name, fields, reply } in EVENTS {
         events.push_str(&format!("    {name}: {{ event: {{ {fields} }}; reply: {reply} }};\n"));
     }
-    TEMPLATE.replace(EVENTS_MARK, &events)
+    // One signature for each event: the compiler then knows the literals of a reply.
+    let mut handlers = String::new();
+    for EventTyping { name, .. } in EVENTS {
+        handlers.push_str(&format!("    on(event: \"{name}\", handler: Handler<\"{name}\">): () => void;\n"));
+    }
+    TEMPLATE.replace(EVENTS_MARK, &events).replace(HANDLERS_MARK, &handlers)
 }
 
 /// Why a new extension was not written.
@@ -205,10 +274,18 @@ mod tests {
     #[test]
     fn every_event_has_its_declaration_once() {
         let text = declarations();
-        assert!(!text.contains("EVENTS"));
+        assert!(!text.contains("EVENTS") && !text.contains("HANDLERS"));
         for event in EVENTS {
             assert_eq!(text.matches(&format!("    {}: {{ event:", event.name)).count(), 1, "{}", event.name);
         }
+    }
+
+    #[test]
+    fn fields_of_nested_types_are_not_fields_of_the_event() {
+        let compact = EVENTS.iter().find(|event| event.name == "session_compact").unwrap();
+        assert_eq!(compact.field_names(), ["compactionEntry", "fromExtension"]);
+        let start = EVENTS.iter().find(|event| event.name == "session_start").unwrap();
+        assert_eq!(start.field_names(), ["reason", "previousSessionFile"]);
     }
 
     #[test]
