@@ -216,7 +216,8 @@ fn title(recording: &Recording) -> String {
         }),
         _ => None,
     });
-    let typed = texts.filter(|text| !text.starts_with('<') && !text.starts_with("# AGENTS.md")).next();
+    let mut texts = texts;
+    let typed = texts.find(|text| !text.starts_with('<') && !text.starts_with("# AGENTS.md"));
     let line = typed.unwrap_or_default().lines().next().unwrap_or_default();
     line.chars().take(TITLE_CHARS).collect()
 }

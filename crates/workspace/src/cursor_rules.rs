@@ -51,13 +51,13 @@ impl CursorRule {
     }
 
     /// Whether it applies to one of these files, named relative to the root.
-    pub fn applies_to<'a>(&self, files: impl Iterator<Item = &'a str> + Clone) -> bool {
+    pub fn applies_to(&self, files: &[&str]) -> bool {
         let RuleScope::Files(globs) = &self.scope else { return false };
         globs.iter().any(|glob| {
             // As other tools take it: a pattern without a folder is about names anywhere.
             let anywhere = if glob.contains('/') { glob.clone() } else { format!("**/{glob}") };
             let pattern = anywhere.trim_start_matches("./").trim_start_matches('/');
-            compile_glob(pattern).is_ok_and(|glob| files.clone().any(|file| glob.is_match(file)))
+            compile_glob(pattern).is_ok_and(|glob| files.iter().any(|file| glob.is_match(file)))
         })
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     fn globs_match_as_other_tools_match_them() {
         let applies = |glob: &str, file: &str| {
             let rule = CursorRule::parse("r.mdc", &format!("---\nglobs: {glob}\n---\nx"));
-            rule.applies_to([file].into_iter())
+            rule.applies_to(&[file])
         };
         assert!(applies("*.ts", "src/deep/a.ts"));
         assert!(applies("src/**/*.ts", "src/a.ts"));

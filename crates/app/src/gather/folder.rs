@@ -241,9 +241,8 @@ impl FolderReader {
         }
         let rules = workspace::read_cursor_rules(&self.scope.guard(), &self.scope.root);
         let paths: Vec<String> = file.files.iter().map(|entry| entry.path.clone()).collect();
-        let is_shown = |rule: &workspace::CursorRule| {
-            shown.contains(&rule.path) || rule.applies_to(paths.iter().map(String::as_str))
-        };
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let is_shown = |rule: &workspace::CursorRule| shown.contains(&rule.path) || rule.applies_to(&paths);
         let mut added = BTreeSet::new();
         for rule in rules.into_iter().filter(is_shown) {
             let RuleScope::Files(globs) = rule.scope else { continue };
