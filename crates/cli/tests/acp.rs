@@ -7,7 +7,7 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use provider::Provider;
 use serde_json::{Value, json};
@@ -15,6 +15,9 @@ use support::Sandbox;
 
 /// How long nothing may come before a test gives up.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often a test looks whether the process has ended.
+const END_POLL: Duration = Duration::from_millis(20);
 
 /// A command that runs until it is ended.
 const SLEEP: &str = "turns: [{tool_calls: [{name: bash, arguments: {command: \"echo begun; sleep 3141\"}}]}]";
@@ -52,7 +55,7 @@ impl Editor {
         input.write_all(bytes).and_then(|()| input.flush()).expect("the process reads");
     }
 
-    fn send(&mut self, method: &str, params: Value) -> u64 {
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         self.raw(format!("{request}\n").as_bytes());
@@ -69,13 +72,13 @@ impl Editor {
     }
 
     /// The response to a request.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.send(method, params);
         self.until(|line| line["id"] == id && line.get("method").is_none())
     }
 
     fn new_session(&mut self, sandbox: &Sandbox) -> Value {
-        let response = self.ask("session/new", json!({"cwd": sandbox.work(), "mcpServers": []}));
+        let response = self.ask("session/new", &json!({"cwd": sandbox.work(), "mcpServers": []}));
         response["result"]["sessionId"].clone()
     }
 
@@ -84,7 +87,7 @@ impl Editor {
         let session = self.new_session(sandbox);
         self.send(
             "session/prompt",
-            json!({"sessionId": session, "prompt": [{"type": "text", "text": "Wait"}]}),
+            &json!({"sessionId": session, "prompt": [{"type": "text", "text": "Wait"}]}),
         );
         self.until(|line| line["params"]["update"]["content"][0]["content"]["text"] == "begun\n");
         session
@@ -92,18 +95,15 @@ impl Editor {
 
     /// Waits for the end of the process, which must be its own.
     fn expect_end(mut self) {
-        let begun = Instant::now();
-        loop {
+        for _ in 0..TIMEOUT.as_millis() / END_POLL.as_millis() {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 assert_eq!(status.code(), Some(0));
                 return;
             }
-            if begun.elapsed() > TIMEOUT {
-                let _ = self.child.kill();
-                panic!("it goes on without its editor");
-            }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(END_POLL);
         }
+        let _ = self.child.kill();
+        panic!("it goes on without its editor");
     }
 }
 
@@ -149,11 +149,11 @@ fn bad_input_gets_an_error_and_nothing_else_is_lost() {
         ("authenticate", json!({"methodId": "magic"}), -32602),
     ];
     for (method, params, code) in codes {
-        let response = editor.ask(method, params.clone());
+        let response = editor.ask(method, &params);
         assert_eq!(response["error"]["code"], code, "{method} {params}: {response}");
     }
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Hello"}]});
-    assert_eq!(editor.ask("session/prompt", prompt)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.ask("session/prompt", &prompt)["result"]["stopReason"], "end_turn");
     drop(editor.input.take());
     editor.expect_end();
     assert!(session_file(&sandbox, &session).contains("Good morning."));
@@ -166,7 +166,7 @@ fn a_prompt_that_is_cancelled_at_once_does_not_run_on() {
     let mut editor = Editor::start(&sandbox, &["--yes"]);
     let session = editor.new_session(&sandbox);
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Wait"}]});
-    let id = editor.send("session/prompt", prompt);
+    let id = editor.send("session/prompt", &prompt);
     let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
     editor.raw(format!("{cancel}\n").as_bytes());
     let response = editor.until(|line| line["id"] == id && line.get("method").is_none());
@@ -195,7 +195,7 @@ fn an_editor_that_waits_for_a_permission_when_it_goes_leaves_the_call_unrun() {
     let mut editor = Editor::start(&sandbox, &[]);
     let session = editor.new_session(&sandbox);
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Make it"}]});
-    editor.send("session/prompt", prompt);
+    editor.send("session/prompt", &prompt);
     let question = editor.until(|line| line["method"] == "session/request_permission");
     let diff = &question["params"]["toolCall"]["content"][0];
     assert_eq!(

@@ -75,7 +75,7 @@ impl Connection {
 
     /// A request to the client, as a message to be written, and what waits for its answer. None once no
     /// more answers will come.
-    pub fn request(&self, method: &str, params: Value) -> Option<(Value, PendingAnswer)> {
+    pub fn request(&self, method: &str, params: &Value) -> Option<(Value, PendingAnswer)> {
         let id = self.next_number();
         let (sender, receiver) = oneshot::channel();
         self.waiting().as_mut()?.insert(id, sender);

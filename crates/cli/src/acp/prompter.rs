@@ -57,7 +57,7 @@ impl ClientPrompter {
         let (session, _) = self.session.get()?;
         let request = RequestPermissionRequest::new(session.clone(), call, options);
         let params = serde_json::to_value(request).ok()?;
-        let (message, answer) = self.connection.request("session/request_permission", params)?;
+        let (message, answer) = self.connection.request("session/request_permission", &params)?;
         self.items.send(SessionItem::Message(message)).ok()?;
         let answer: RequestPermissionResponse = match answer.wait().await? {
             Ok(answer) => serde_json::from_value(answer).ok()?,
@@ -90,12 +90,10 @@ impl ClientPrompter {
             .map(|(index, choice)| PermissionOption::new(index.to_string(), choice.clone(), kind(index)));
         let chosen = self.ask(ToolCallUpdate::new(id.clone(), fields), options.collect()).await;
         // The client shows the question as a call, which is over now.
-        {
-            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
-            let _ = self.items.send(SessionItem::Update(Box::new(SessionUpdate::ToolCallUpdate(
-                ToolCallUpdate::new(id, fields),
-            ))));
-        }
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
+        let ended = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields));
+        // Fails once the session has ended.
+        let _ = self.items.send(SessionItem::Update(Box::new(ended)));
         chosen?.parse().ok().filter(|index| *index < choices.len())
     }
 

@@ -1,6 +1,5 @@
 //! [`AcpSession`]: one conversation of the client's, from its opening to its end.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -383,9 +382,7 @@ fn keep_changes(app: &ConversationApp, changes: &CallChanges) {
     let (scope, changes) = (app.scope.clone(), changes.clone());
     app.agent.events().subscribe::<ToolCallEvent, _>("acp", move |call, _| {
         if let Some(diff) = file_change(&call.tool_name, &call.input, &scope) {
-            let mut changes: std::sync::MutexGuard<'_, BTreeMap<_, _>> =
-                changes.lock().unwrap_or_else(PoisonError::into_inner);
-            changes.insert(call.call_id.clone(), diff);
+            changes.lock().unwrap_or_else(PoisonError::into_inner).insert(call.call_id.clone(), diff);
         }
         std::future::ready(Ok(ToolCallReply::Allow))
     });

@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{
 };
 use hardpan_agent::AgentEvent;
 use hardpan_agent::events::{
-    CacheVerdict, FaceChanged, MessageDelta, MessageEnd, MessageUpdate, Note, NoteKind, TaskUpdate,
-    ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
+    CacheVerdict, MessageDelta, MessageEnd, MessageUpdate, Note, NoteKind, TaskUpdate, ToolExecutionEnd,
+    ToolExecutionStart, ToolExecutionUpdate,
 };
 use hardpan_app::ConversationApp;
 use hardpan_panels::TodoStatus;
@@ -83,7 +83,11 @@ impl UpdateMapper {
             AgentEvent::HandlerFailed(fault) => {
                 self.note(&fault.0.message, NoticeSeverity::Warning).into_iter().collect()
             }
-            AgentEvent::FaceChanged(FaceChanged { .. }) => Vec::new(),
+            AgentEvent::AgentEnd(_) => {
+                // Calls that did not run, and those of sub-agents, have no end here.
+                self.changes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                Vec::new()
+            }
             _ => Vec::new(),
         }
     }
