@@ -11,6 +11,7 @@ mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
 mod hooks; // HooksConfig: shell commands that take part in a conversation
 mod keys; // the providers' keys
+mod mcp; // McpToolsMode: how requests tell of the tools of servers
 mod project_files; // ProjectFiles: the project's own settings, read once
 mod store; // what Hardpan itself writes into the settings
 mod trust; // which projects' own settings are used
@@ -36,6 +37,7 @@ pub(crate) use folders::EXTENSION_PERMISSIONS;
 pub use folders::{UserFolders, expand_home};
 pub use hooks::{HookConfig, HookEvent, HooksConfig, ToolMatcher};
 pub use keys::KeySource;
+pub use mcp::McpToolsMode;
 pub use project_files::{ProjectFiles, ProjectFilesError};
 pub use trust::{TrustReview, TrustState, remove_trust};
 
@@ -246,6 +248,7 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.ask_above = None;
     // The model can change the files of the project that a hook runs.
     project.hooks.values_mut().flatten().for_each(|hook| hook.sandbox = true);
+    project.mcp_servers.values_mut().for_each(hardpan_mcp::ServerConfig::restrict_to_project);
     // The user's key goes where requests go.
     let routes =
         if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };

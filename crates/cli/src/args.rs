@@ -274,6 +274,10 @@ pub enum Command {
     ///
     /// Loads them as a conversation would. See `hardpan docs extensions`.
     Extensions(crate::extensions::ExtensionsArgs),
+    /// List the MCP servers of this folder, their tools, and what these cost
+    ///
+    /// See `hardpan docs mcp`.
+    Mcp(crate::mcp::McpArgs),
     /// Trust a folder: use its .hardpan/ settings, prompts, skills and agents from now on
     ///
     /// Hardpan ignores the .hardpan/ folder of a project, and skills and agents in .agents/ and .claude/,

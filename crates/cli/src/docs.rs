@@ -27,6 +27,7 @@ const DOCUMENTS: &[Document] = documents![
     "agents" at "docs/agents.md",
     "extensions" at "docs/extensions.md",
     "hooks" at "docs/hooks.md",
+    "mcp" at "docs/mcp.md",
     "skills-and-templates" at "docs/skills-and-templates.md",
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",

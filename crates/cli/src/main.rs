@@ -31,6 +31,7 @@ mod key_entry; // `hardpan key`: a provider's key, typed without being shown
 mod log; // `hardpan log`
 mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
+mod mcp; // hardpan mcp: servers of the Model Context Protocol
 mod models; // `hardpan models`
 mod origins; // where each block of a request came from, as JSON
 mod page_chat; // an interactive session in the page

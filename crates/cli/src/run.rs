@@ -85,6 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Acp(args)) => crate::acp::acp(args),
         Some(Command::Extensions(args)) => crate::extensions::run(args),
+        Some(Command::Mcp(args)) => crate::mcp::run(args),
         Some(Command::Trust(args)) => crate::trust::trust(args),
         Some(Command::Doctor(args)) => crate::doctor::doctor(args),
         Some(Command::Init(args)) => crate::init::init(args),

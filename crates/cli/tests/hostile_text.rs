@@ -173,6 +173,7 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
                 &["extensions", "forget", HOSTILE],
             ]),
         ),
+        ("mcp", args(&[&["mcp"], &["mcp", "--json"], &["mcp", "list", "--dir", HOSTILE]])),
         ("simulator", args(&[&["simulator", "--script", HOSTILE], &["simulator", "--rules"]])),
         (
             "sessions",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
 use hardpan_context::{AgentMode, DetachLimits, KeepLevel, LifetimeSetting, PromptType};
+use hardpan_mcp::ServerConfigs;
 use hardpan_panels::SpineLimits;
 use hardpan_providers::RetryPolicy;
 use hardpan_sandbox::{HostPattern, ResourceLimits};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 
 use super::conventions::ConventionsConfig;
 use super::hooks::HooksConfig;
+use super::mcp::McpToolsMode;
 use crate::subagents::TaskLimits;
 
 /// The most levels of sub-agents.
@@ -125,6 +127,10 @@ pub struct Config {
     pub conventions: ConventionsConfig,
     /// Shell commands that take part in the conversation, by what they wait for.
     pub hooks: HooksConfig,
+    /// Servers of the Model Context Protocol, by name.
+    pub mcp_servers: ServerConfigs,
+    /// How requests tell the model of their tools: `auto`, `all` or `search`. Default: `auto`.
+    pub mcp_tools: Option<McpToolsMode>,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -596,6 +602,9 @@ impl Config {
                 hooks.entry(event).or_default().extend(added);
                 hooks
             }),
+            // A project does not replace a server of the user's.
+            mcp_servers: above.mcp_servers.into_iter().chain(below.mcp_servers).collect(),
+            mcp_tools: above.mcp_tools.or(below.mcp_tools),
             providers: below.providers.into_iter().chain(above.providers).collect(),
             retry: RetryConfig {
                 tries: above.retry.tries.or(below.retry.tries),

@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 20] = [
+const TARGETS: [&str; 21] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
@@ -18,6 +18,7 @@ const TARGETS: [&str; 20] = [
     "hardpan_extensions",
     "hardpan_files",
     "hardpan_grammars",
+    "hardpan_mcp",
     "hardpan_models",
     "hardpan_panels",
     "hardpan_prompt",
