@@ -40,6 +40,9 @@ const EXACTLY: &str = "exactly:";
 /// Before a command that may have any arguments with which it only reads.
 const READ_ONLY: &str = "read-only:";
 
+/// What rules about the tools of servers begin with: `mcp(server.tool)`, `mcp(server.*)`.
+pub const SERVER_TOOLS: &str = "mcp";
+
 /// Longer commands are not remembered: nobody would read them in a list.
 const MAX_REMEMBERED_BYTES: usize = 500;
 
@@ -63,6 +66,8 @@ struct RulePattern {
     glob: Result<GlobSet, GlobError>,
     /// The host of URLs.
     host: String,
+    /// The text itself: a tool of a server, or `server.*`.
+    text: String,
 }
 
 /// How much a rule covers beyond its own words or host.
@@ -170,6 +175,7 @@ impl RulePattern {
             words: command::plain_words(text),
             glob,
             host: text.trim_matches('.').to_lowercase(),
+            text: text.to_owned(),
         }
     }
 
@@ -183,6 +189,12 @@ impl RulePattern {
             RuleExtent::ReadOnly => read_only::read_only_command(&given)
                 .is_some_and(|kind| kind.iter().copied().eq(words.iter().map(|word| word.text.as_str()))),
         }
+    }
+
+    fn covers_server_tool(&self, given: &str) -> bool {
+        let all = self.text.strip_suffix(".*").filter(|_| self.extent == RuleExtent::Prefix);
+        let is_of_server = |server: &str| given.split_once('.').is_some_and(|(name, _)| name == server);
+        self.text == given || all.is_some_and(is_of_server)
     }
 
     fn covers_host(&self, given: &str) -> bool {
@@ -240,6 +252,9 @@ impl ApprovalRule {
         subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> bool {
+        if let (CallSubject::ServerTool(name), SERVER_TOOLS) = (subject, self.tool.as_str()) {
+            return self.pattern.as_ref().is_none_or(|pattern| pattern.covers_server_tool(name));
+        }
         let Some(pattern) = &self.pattern else { return self.tool == tool };
         self.tool == tool
             && match subject {
@@ -249,7 +264,7 @@ impl ApprovalRule {
                 }
                 CallSubject::Command(line) => pattern.covers_command(line),
                 CallSubject::Url(url) => host_of(url).is_some_and(|given| pattern.covers_host(&given)),
-                CallSubject::Other => false,
+                CallSubject::ServerTool(_) | CallSubject::Other => false,
             }
     }
 
@@ -269,9 +284,9 @@ impl ApprovalRule {
                 command::may_run(line, &words)
             }),
             CallSubject::Url(url) => host_of(url).is_none(),
-            CallSubject::File(_) | CallSubject::Other => false,
+            CallSubject::File(_) | CallSubject::ServerTool(_) | CallSubject::Other => false,
         };
-        self.tool == tool && (self.covers(tool, subject, workspace_path) || wider())
+        self.covers(tool, subject, workspace_path) || (self.tool == tool && wider())
     }
 
     /// The rule as it stands in the list of remembered ones: it covers no more than its own words or
@@ -313,6 +328,9 @@ impl ApprovalRule {
             CallSubject::Command(line) => format!("{tool}({})", remembered_command(line)?),
             CallSubject::File(path) => format!("{tool}({})", globset::escape(&workspace_path(path)?)),
             CallSubject::Url(url) => format!("{tool}({EXACTLY} {})", host_of(url)?),
+            // A star would mean other tools, too.
+            CallSubject::ServerTool(name) if name.contains('*') => return None,
+            CallSubject::ServerTool(name) => format!("{SERVER_TOOLS}({name})"),
             CallSubject::Other => tool.to_owned(),
         };
         // The joined words may parse differently, so the rule must still cover the call.

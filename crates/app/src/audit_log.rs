@@ -230,6 +230,7 @@ fn running_key(agent: Option<&str>, call_id: &Arc<str>) -> Arc<str> {
 fn subject_text(request: &ApprovalRequest) -> String {
     match &request.subject {
         CallSubject::Command(text) | CallSubject::File(text) | CallSubject::Url(text) => text.clone(),
+        CallSubject::ServerTool(name) => format!("{name} {}", request.args),
         CallSubject::Other => request.args.to_string(),
     }
 }

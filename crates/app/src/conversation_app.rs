@@ -18,6 +18,7 @@ use crate::approval::{ApprovalMode, Approver, UserPrompter};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::deferred::DeferredCommands;
 use crate::extensions::{Extensions, FoundExtension};
+use crate::mcp::McpServers;
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
 use crate::notice::NoticeSink;
@@ -54,6 +55,8 @@ pub struct ConversationApp {
     pub tool_set: ToolSet,
     /// Commands that wait until they cost nothing.
     pub deferred: DeferredCommands,
+    /// The servers that bring tools.
+    pub mcp: Arc<McpServers>,
     /// The extensions that were loaded.
     pub extensions: Extensions,
     /// Extensions that wait for [`ConversationApp::load_extensions`].

@@ -62,6 +62,7 @@ mod github_panels; // GitHubTool: gh
 mod hooks; // shell commands that take part in a conversation
 pub mod imported_session; // store_imported_session: a conversation that another agent recorded
 pub mod learned_state; // what providers taught us, stored between runs
+pub mod mcp; // McpServers: servers that bring tools
 pub mod mentions; // the files and images that a prompt names with @
 pub mod model_check; // compares the catalogue with the provider's own list of models
 mod notice; // Notice: what the user should know; NoticeSink: who shows it

@@ -176,6 +176,22 @@ pub enum Notice {
         /// What is wrong with it.
         error: String,
     },
+    /// A server, or a tool of it, cannot be used.
+    McpServerFailed {
+        /// Its name.
+        server: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A server lists other tools than when the conversation began.
+    McpToolsChanged {
+        /// Its name.
+        server: String,
+        /// Tools that are new or another.
+        changed: usize,
+        /// Tools that are gone.
+        removed: usize,
+    },
     /// A part of an extension has no effect here.
     ExtensionWarning {
         /// Name of the extension.
@@ -305,6 +321,11 @@ impl fmt::Display for Notice {
             Notice::ExtensionNotLoaded { path, error } => {
                 write!(f, "the extension {} was not loaded: {error}", path.display())
             }
+            Notice::McpServerFailed { server, error } => write!(f, "the MCP server {server}: {error}"),
+            Notice::McpToolsChanged { server, changed, removed } => write!(
+                f,
+                "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); requests declare them from the next fold on, so that the cache stays"
+            ),
             Notice::ExtensionWarning { extension, warning } => write!(f, "extension {extension}: {warning}"),
             Notice::UnknownExtensionFlag { name } => {
                 write!(f, "no extension has the flag {name}; `hardpan extensions` lists those that there are")

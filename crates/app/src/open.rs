@@ -29,6 +29,7 @@ use crate::git_access::{find_programs, git_for, git_options};
 use crate::git_branch::record_git_branch;
 use crate::hooks::{self, HookPlace};
 use crate::learned_state::LearnedState;
+use crate::mcp::McpServers;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
     OpenOptions, RequestOptions, RequestPurpose, SessionChoice, SessionStorage, TargetOptions,
@@ -211,6 +212,9 @@ impl ConversationApp {
         ));
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
+        // Before the rules are read, and in the same order in every conversation.
+        let mcp =
+            Arc::new(McpServers::new(&settings, &root, &tool_set, options.sandbox_launcher.clone(), notices));
         let task_tool_agents = offers_tasks(&settings, &expansions.agents).then(|| expansions.agents.clone());
         if let Some(agents) = &task_tool_agents {
             // Before the rules are read, which may name it.
@@ -272,6 +276,7 @@ impl ConversationApp {
         tool_set.follow(&agent);
         log.follow(&agent);
         panels.follow(&agent);
+        mcp.follow(&agent);
         record_git_branch(&agent, root.clone());
         if !settings.config.hooks.is_empty() {
             let place = HookPlace {
@@ -295,6 +300,7 @@ impl ConversationApp {
             store,
             tool_set,
             deferred,
+            mcp,
             extensions: Extensions::new(options.clone(), root),
             found_extensions: Mutex::new(found_extensions),
             approvals: approver,

@@ -11,7 +11,6 @@ mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
 mod hooks; // HooksConfig: shell commands that take part in a conversation
 mod keys; // the providers' keys
-mod mcp; // McpToolsMode: how requests tell of the tools of servers
 mod project_files; // ProjectFiles: the project's own settings, read once
 mod store; // what Hardpan itself writes into the settings
 mod trust; // which projects' own settings are used
@@ -37,7 +36,6 @@ pub(crate) use folders::EXTENSION_PERMISSIONS;
 pub use folders::{UserFolders, expand_home};
 pub use hooks::{HookConfig, HookEvent, HooksConfig, ToolMatcher};
 pub use keys::KeySource;
-pub use mcp::McpToolsMode;
 pub use project_files::{ProjectFiles, ProjectFilesError};
 pub use trust::{TrustReview, TrustState, remove_trust};
 

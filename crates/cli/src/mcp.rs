@@ -1,13 +1,26 @@
-//! `hardpan mcp`: the servers of the Model Context Protocol that conversations here use.
+//! `hardpan mcp`: the servers of the Model Context Protocol that conversations here use, their tools, and
+//! what these cost.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::Result;
-use hardpan_app::settings::Settings;
+use anyhow::{Context, Result};
+use hardpan_app::mcp::ServerReport;
+use hardpan_app::options::{OpenOptions, ProviderAccess, SessionStorage};
+use hardpan_app::{ConversationApp, FaceHooks};
+use hardpan_context::Target;
+use hardpan_economy::format::{format_dollars, format_number};
+use hardpan_mcp::ServerTool;
+use hardpan_prompt::{Text, TokenCounter};
+use hardpan_sandbox::SandboxLauncher;
 use serde::Serialize;
 
-use crate::command_setup::load_settings;
+use crate::chat::commands;
+use crate::command_setup::{StderrNotices, working_folder};
 use crate::output::{self, safe};
+
+/// The length of the session that prices are for, in requests.
+const SESSION_REQUESTS: u32 = 100;
 
 /// Flags of `hardpan mcp`.
 #[derive(Debug, clap::Args)]
@@ -47,23 +60,54 @@ pub fn run(args: &McpArgs) -> Result<()> {
 struct ServerRow {
     name: String,
     place: String,
-    enabled: bool,
-    sandbox: bool,
+    state: ServerState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    tools: Vec<ToolRow>,
+    tokens: usize,
+    /// What the tools cost in a session of 100 requests; none if no price is known.
+    dollars_per_session: Option<f64>,
 }
 
-fn rows(settings: &Settings) -> Vec<ServerRow> {
-    let servers = settings.config.mcp_servers.iter();
-    let row = |(name, server): (&hardpan_mcp::ServerName, &hardpan_mcp::ServerConfig)| ServerRow {
-        name: name.to_string(),
-        place: server.place(),
-        enabled: server.enabled,
-        sandbox: server.sandbox,
-    };
-    servers.map(row).collect()
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ServerState {
+    Ready,
+    Failed,
+    Disabled,
+}
+
+#[derive(Serialize)]
+struct ToolRow {
+    name: String,
+    server_name: String,
+    description: String,
+    read_only_hint: bool,
+    tokens: usize,
 }
 
 fn list(args: &ListArgs) -> Result<()> {
-    let rows = rows(&*load_settings(args.dir.as_deref())?);
+    let options = OpenOptions {
+        storage: SessionStorage::Temporary,
+        access: ProviderAccess::Simulator,
+        symbol_map: false,
+        sandbox_launcher: SandboxLauncher::installed(),
+        reserved_names: commands::names(),
+        ..OpenOptions::new(working_folder(args.dir.as_deref())?)
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    let listed = runtime.block_on(async {
+        let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
+        let app = Arc::new(ConversationApp::open(&options, &face)?);
+        anyhow::Ok((app.mcp.report().await, app.agent.target()))
+    });
+    runtime.shutdown_background();
+    let (reports, target) = listed?;
+    let rows: Vec<ServerRow> = reports.into_iter().map(|report| server_row(report, &target)).collect();
     if args.json {
         return output::print_json(&rows);
     }
@@ -71,9 +115,60 @@ fn list(args: &ListArgs) -> Result<()> {
         note!("no MCP servers: name one in config.toml (`hardpan docs mcp`)");
         return Ok(());
     }
-    let line = |row: &ServerRow| {
-        let state = if row.enabled { "" } else { " (disabled)" };
-        format!("{}{state}  {}\n", safe(&row.name), safe(&row.place))
+    Ok(output::print(rows.iter().map(|row| describe(row, &target)).collect::<String>())?)
+}
+
+fn server_row(report: ServerReport, target: &Target) -> ServerRow {
+    let (state, error, tools) = match report.tools {
+        _ if !report.enabled => (ServerState::Disabled, None, Vec::new()),
+        Ok(tools) => (ServerState::Ready, None, tools),
+        Err(error) => (ServerState::Failed, Some(error.to_string()), Vec::new()),
     };
-    Ok(output::print(rows.iter().map(line).collect::<String>())?)
+    let counter = TokenCounter::new(target.vocabulary());
+    let tools: Vec<ToolRow> = tools.into_iter().map(|tool| tool_row(tool, &counter)).collect();
+    let tokens = tools.iter().map(|tool| tool.tokens).sum();
+    let (name, place) = (report.name.to_string(), report.place);
+    ServerRow { name, place, state, error, tools, tokens, dollars_per_session: session_price(tokens, target) }
+}
+
+fn tool_row(tool: ServerTool, counter: &TokenCounter) -> ToolRow {
+    let text = format!("{}\n{}\n{}", tool.exposed_name, tool.description, tool.parameters);
+    ToolRow {
+        tokens: counter.count(&Text::new(text)),
+        name: tool.exposed_name,
+        server_name: tool.name,
+        description: tool.description,
+        read_only_hint: tool.read_only_hint,
+    }
+}
+
+/// What tokens at the beginning of every request cost: they are written to the cache once, and read from
+/// it by each further request.
+fn session_price(tokens: usize, target: &Target) -> Option<f64> {
+    let price = &target.model.price;
+    let read = price.cache_read.unwrap_or(price.input);
+    let per_million = price.write().max(price.input) + read * f64::from(SESSION_REQUESTS - 1);
+    price.is_known().then(|| tokens as f64 * per_million / 1e6)
+}
+
+fn describe(row: &ServerRow, target: &Target) -> String {
+    let price = row.dollars_per_session.map_or_else(String::new, |dollars| {
+        let (dollars, model) = (format_dollars(dollars), &target.model.id);
+        format!(", {dollars} in a session of {SESSION_REQUESTS} requests with {}", safe(model))
+    });
+    let state = match (&row.error, row.state) {
+        (Some(error), _) => format!("failed: {}", safe(error)),
+        (None, ServerState::Disabled) => "disabled".to_owned(),
+        (None, _) => {
+            let (count, tokens) = (row.tools.len(), format_number(row.tokens as u64));
+            format!("{count} tools, {tokens} tokens{price}")
+        }
+    };
+    let mut text = format!("{} ({})\n  {state}\n", safe(&row.name), safe(&row.place));
+    for tool in &row.tools {
+        let line = tool.description.lines().next().unwrap_or_default();
+        let line: String = line.chars().take(80).collect();
+        text.push_str(&format!("  {:>6}  {}  {}\n", tool.tokens, safe(&tool.name), safe(&line)));
+    }
+    text
 }

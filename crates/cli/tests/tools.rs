@@ -5,6 +5,8 @@
 mod extensions;
 #[path = "tools/hooks.rs"]
 mod hooks;
+#[path = "tools/mcp.rs"]
+mod mcp;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;

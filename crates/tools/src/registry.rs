@@ -246,6 +246,48 @@ impl ToolRegistry {
         })
     }
 
+    /// Gives a source exactly these tools, in this order, from the next request on. Sources of this kind
+    /// stand in the order of their names, whichever came first: requests of two conversations begin alike.
+    /// Returns the tools that could not be registered.
+    pub fn replace_source(&self, source: &ToolSource, tools: Vec<Arc<dyn Tool>>) -> Vec<RegisterToolError> {
+        let mut contents = self.lock();
+        contents.version += 1;
+        let mut gone: Vec<Place> = Vec::new();
+        for place in std::mem::take(&mut contents.places) {
+            if place.source == *source { gone.push(place) } else { contents.places.push(place) }
+        }
+        let (mut refused, mut added) = (Vec::new(), Vec::new());
+        for tool in tools {
+            let name = match checked_name(&*tool) {
+                Ok(name) => name,
+                Err(error) => {
+                    refused.push(error);
+                    continue;
+                }
+            };
+            gone.retain(|place| place.name != name);
+            match contents.places.iter().chain(&added).find(|place| place.name == name) {
+                Some(place) => {
+                    let source_name = place.source.clone();
+                    refused.push(RegisterToolError::NameTaken { name, source_name });
+                }
+                None => {
+                    let (source, occupant) = (source.clone(), Occupant::Tool(tool));
+                    added.push(Place { name, source, occupant, replaced: None });
+                }
+            }
+        }
+        // What was there stays known, so that calls of it are told that it is gone.
+        added.extend(gone.into_iter().map(|place| Place { occupant: Occupant::Nothing, ..place }));
+        let kind = |source: &ToolSource| source.0.split(':').next().unwrap_or_default().to_owned();
+        let is_later = |place: &Place| kind(&place.source) == kind(source) && place.source > *source;
+        let last_of_kind = contents.places.iter().rposition(|place| kind(&place.source) == kind(source));
+        let at = contents.places.iter().position(is_later).or(last_of_kind.map(|last| last + 1));
+        let at = at.unwrap_or(contents.places.len());
+        contents.places.splice(at..at, added);
+        refused
+    }
+
     /// Takes a tool of `source` away from the next request on. False if the source has no such tool.
     pub fn remove(&self, source: &ToolSource, name: &str) -> bool {
         self.remove_where(|place| place.source == *source && &*place.name == name) > 0

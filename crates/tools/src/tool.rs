@@ -67,6 +67,8 @@ pub enum CallSubject {
     File(String),
     /// A web address.
     Url(String),
+    /// A tool of a server, as `server.tool`.
+    ServerTool(String),
     /// Anything else, or arguments that do not say.
     Other,
 }

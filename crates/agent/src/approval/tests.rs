@@ -487,3 +487,31 @@ fn git_with_arguments_that_do_more_than_reading_is_not_read_only() {
         assert!(read_only_words(line).is_some(), "{line}");
     }
 }
+
+#[test]
+fn tools_of_servers_have_rules_of_their_own() {
+    let covers = |rule: &str, name: &str| {
+        let rule: ApprovalRule = rule.parse().unwrap();
+        rule.covers("files__read", &CallSubject::ServerTool(name.into()), |_| None)
+    };
+    assert!(covers("mcp(files.read)", "files.read") && covers("mcp(files.*)", "files.read.more"));
+    assert!(covers("mcp", "files.read") && covers("files__read", "files.read"));
+    for (rule, name) in [
+        ("mcp(files.read)", "files.reader"),
+        ("mcp(file.*)", "files.read"),
+        ("mcp(files)", "files.read"),
+        ("mcp(*.*)", "files.read"),
+        ("read", "files.read"),
+        ("bash(files.read)", "files.read"),
+    ] {
+        assert!(!covers(rule, name), "{rule} {name}");
+    }
+    let remembered = |name: &str| {
+        let rule = ApprovalRule::for_call("x", &CallSubject::ServerTool(name.into()), |_| None);
+        rule.map(|rule| rule.narrowed().to_string())
+    };
+    assert_eq!(remembered("files.read").as_deref(), Some("mcp(files.read)"));
+    assert_eq!((remembered("files.*"), remembered("files.a\nb")), (None, None));
+    let deny: ApprovalRule = "mcp(files.*)".parse().unwrap();
+    assert!(deny.denies("files__read", &CallSubject::ServerTool("files.read".into()), |_| None));
+}

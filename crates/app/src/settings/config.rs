@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::conventions::ConventionsConfig;
 use super::hooks::HooksConfig;
-use super::mcp::McpToolsMode;
 use crate::subagents::TaskLimits;
 
 /// The most levels of sub-agents.
@@ -129,8 +128,6 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// Servers of the Model Context Protocol, by name.
     pub mcp_servers: ServerConfigs,
-    /// How requests tell the model of their tools: `auto`, `all` or `search`. Default: `auto`.
-    pub mcp_tools: Option<McpToolsMode>,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// When to retry requests.
@@ -604,7 +601,6 @@ impl Config {
             }),
             // A project does not replace a server of the user's.
             mcp_servers: above.mcp_servers.into_iter().chain(below.mcp_servers).collect(),
-            mcp_tools: above.mcp_tools.or(below.mcp_tools),
             providers: below.providers.into_iter().chain(above.providers).collect(),
             retry: RetryConfig {
                 tries: above.retry.tries.or(below.retry.tries),

@@ -162,7 +162,7 @@ impl Child {
         let subject = tool.map_or(CallSubject::Other, |tool| tool.subject(&started.args));
         let about = match subject {
             CallSubject::Command(text) | CallSubject::File(text) | CallSubject::Url(text) => text,
-            CallSubject::Other => {
+            CallSubject::ServerTool(_) | CallSubject::Other => {
                 let first =
                     started.args.as_object().and_then(|args| args.values().find_map(|arg| arg.as_str()));
                 first.unwrap_or_default().to_owned()

@@ -59,7 +59,7 @@ pub fn approval_prompt(
             }
             None => (CallKind::Edit, arguments(request, theme, columns), Vec::new()),
         },
-        CallSubject::Url(_) | CallSubject::Other => (
+        CallSubject::Url(_) | CallSubject::ServerTool(_) | CallSubject::Other => (
             CallKind::Other { tool: request.tool_name.to_string() },
             arguments(request, theme, columns),
             Vec::new(),

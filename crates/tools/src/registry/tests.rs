@@ -139,3 +139,22 @@ fn clones_are_the_same_registry() {
     registry.clone().switch("a", ToolState::Off).unwrap();
     assert_eq!(names(&registry), ["b", "c"]);
 }
+
+#[test]
+fn the_tools_of_a_source_stand_in_one_place_whenever_they_come() {
+    let (registry, _, server) = registry();
+    registry.register(&ToolSource::named("extension"), tool("z", "")).unwrap();
+    let names = || registry.list().into_iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
+    let first = ToolSource::named("mcp:a");
+    assert_eq!(registry.replace_source(&first, vec![tool("a__1", ""), tool("a__2", "")]), []);
+    assert_eq!(names(), ["a", "b", "a__1", "a__2", "c", "z"]);
+    // Another list takes the same place; what is gone is told apart from what never was.
+    assert_eq!(registry.replace_source(&first, vec![tool("a__0", ""), tool("a__2", "")]), []);
+    assert_eq!(names(), ["a", "b", "a__0", "a__2", "c", "z"]);
+    assert_eq!(registry.find("a__1").err(), Some(ToolUnavailable::Removed));
+    let refused = registry.replace_source(&server, vec![tool("a", ""), tool("d", ""), tool("d", "")]);
+    assert_eq!(
+        (refused.len(), names()),
+        (2, ["a", "b", "a__0", "a__2", "d", "z"].map(String::from).to_vec())
+    );
+}

@@ -1,0 +1,234 @@
+//! MCP servers in the binary: real ones from npm and PyPI, and one that misbehaves.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hardpan_test_support::prerequisite;
+use serde_json::Value;
+
+use super::support::{CommandOutput, Sandbox};
+use super::test_cli::TestCli;
+
+const HOSTILE_SERVER: &str = include_str!("hostile_mcp_server.py");
+
+/// The folder of the servers that `tests/mcp/install.sh` installs. None where they cannot be.
+fn real_servers() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = Path::new(env!("CARGO_BIN_EXE_hardpan")).ancestors().nth(2)?.to_owned();
+    let folder = target.join("mcp-servers");
+    let installed =
+        Command::new(root.join("tests/mcp/install.sh")).arg(&folder).stdout(Stdio::null()).status();
+    let found = installed.ok().filter(std::process::ExitStatus::success).map(|_| folder);
+    prerequisite("MCP servers from npm and PyPI", "install Node.js and Python with venv", found)
+}
+
+/// Settings of the server that misbehaves.
+fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {
+    let script = sandbox.write("hostile.py", HOSTILE_SERVER);
+    let starts = script.with_file_name(format!("starts-{name}"));
+    format!(
+        "[mcp_servers.{name}]\ncommand = \"python3\"\nargs = [{script:?}, \"{mode}\", {starts:?}]\nstart_seconds = 3\n"
+    )
+}
+
+fn configure(cli: &TestCli, servers: &str) {
+    let path = cli.sandbox.config().join("config.toml");
+    let before = fs::read_to_string(&path).expect("the settings");
+    fs::write(path, format!("{before}\n{servers}")).expect("the settings");
+}
+
+fn listed(cli: &TestCli) -> Vec<Value> {
+    let ran: CommandOutput = cli.print(&["mcp", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_slice(&ran.stdout).expect("JSON")
+}
+
+fn script(name: &str, arguments: &str) -> String {
+    format!(
+        "turns:\n  - {{when: {{contains: Call it}}, repeat: always, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}\ndefault: {{text: Done.}}\n"
+    )
+}
+
+#[test]
+fn a_server_that_misbehaves_is_named_and_stops_nothing() {
+    let cli = TestCli::with_script("", &script("hostile__echo", "{text: hi}"));
+    let modes = [
+        ("hang", "it did not start within 3 s"),
+        ("flood", "a line of more than 16 MB"),
+        ("errors", "it did not start within 3 s"),
+        ("nonsense", "it printed: "),
+        ("dies", "it ended; it printed: no licence found"),
+        ("version", "the version 1999-01-01 of the protocol, which is not known"),
+        ("many", "it lists more than 1000 tools"),
+        ("endless", "it lists more than 1000 tools"),
+    ];
+    let servers: String = modes.iter().map(|(mode, _)| hostile(&cli.sandbox, mode, mode)).collect();
+    configure(&cli, &servers);
+    configure(&cli, "[mcp_servers.missing]\ncommand = \"no-such-program\"\n");
+    let rows = listed(&cli);
+    let error = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name).expect("a row");
+        assert_eq!(row["state"], "failed", "{row}");
+        row["error"].as_str().expect("an error").to_owned()
+    };
+    for (mode, expected) in modes {
+        assert!(error(mode).contains(expected), "{mode}: {}", error(mode));
+    }
+    assert!(error("missing").contains("there is no program no-such-program"));
+    // A conversation goes on, and says what is missing.
+    let ran = cli.print(&["-p", "Hello"]);
+    assert_eq!((ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()), (Some(0), "Done.\n"));
+    assert!(ran.stderr.contains("the MCP server missing: there is no program"), "{}", ran.stderr);
+}
+
+#[test]
+fn calls_ask_have_rules_and_survive_the_servers_death() {
+    let cli = TestCli::with_script("", &script("hostile__echo", "{text: hi}"));
+    configure(&cli, &hostile(&cli.sandbox, "hostile", "plain"));
+    let rows = listed(&cli);
+    let names: Vec<&str> =
+        rows[0]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["hostile__bash", "hostile__die", "hostile__echo", "hostile__tree"]);
+    assert!(rows[0]["dollars_per_session"].as_f64().is_some_and(|dollars| dollars > 0.0), "{rows:?}");
+    cli.print(&["-p", "Call it"]);
+    let said = cli.last_result();
+    assert!(said.contains("nobody is there to ask") && said.contains("mcp(hostile.echo)"), "{said}");
+    let path = cli.sandbox.config().join("config.toml");
+    let allowed = format!("allow = [\"mcp(hostile.*)\"]\n{}", fs::read_to_string(&path).expect("settings"));
+    fs::write(&path, allowed).expect("settings");
+    let ran = cli.print(&["-p", "Call it"]);
+    assert!(!ran.stderr.contains("has no effect"), "{}", ran.stderr);
+    let said = cli.last_result();
+    assert!(said.starts_with("echo hi of start ") && said.contains("PATH"), "{said}");
+    assert!(!said.contains("ANTHROPIC") && !said.contains("OTHER_TOKEN"), "the environment is clean: {said}");
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_is_an_error_result_and_a_long_answer_is_cut() {
+    for (tool, expected) in [
+        (
+            "hostile__die",
+            "The MCP server hostile: it ended; it printed: out of luck. The next call starts it again.",
+        ),
+        ("hostile__bash", "[100000 bytes of text, cut after 51200]"),
+    ] {
+        let cli = TestCli::with_script("", &script(tool, "{}"));
+        configure(&cli, &hostile(&cli.sandbox, "hostile", "plain"));
+        listed(&cli);
+        let ran = cli.print(&["-p", "Call it", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let said = cli.last_result();
+        assert!(said.ends_with(expected), "{said}");
+    }
+}
+
+/// A simulator in a process of its own, and the requests that it got.
+struct RecordingSimulator {
+    child: Child,
+    url: String,
+    log: PathBuf,
+}
+
+impl RecordingSimulator {
+    fn start(sandbox: &Sandbox, script: &str) -> Self {
+        let script = sandbox.write("script.yaml", script);
+        let log = script.with_file_name("requests.jsonl");
+        let mut command = sandbox.command(&["simulator", "--script"]);
+        command.arg(&script).arg("--log-requests").arg(&log);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the binary can be run");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("a line");
+        let url = line.trim().strip_prefix("listening on ").expect("the address").to_owned();
+        RecordingSimulator { child, url, log }
+    }
+
+    /// Tools and system prompt of each request, as they were sent.
+    fn beginnings(&self) -> Vec<String> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let beginning = |line: &str| {
+            let (_, body) = line.split_once("\"body\":").expect("a body");
+            let end = body.find("\"messages\":").expect("messages");
+            let tools = body.find("\"tools\":").expect("tools");
+            let system = body.find("\"system\":").expect("a system prompt");
+            assert!(system < end && end < tools, "{body}");
+            // What follows the tools tells one request from another.
+            let after = body.rfind("\"diagnostics\":").unwrap_or(body.len());
+            format!("{}{}", &body[..end], &body[tools..after])
+        };
+        log.lines().map(beginning).collect()
+    }
+}
+
+impl Drop for RecordingSimulator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_beginning_of_requests_stays_the_same_while_a_server_restarts_shuffles_and_adds_tools() {
+    let cli = TestCli::with_script("", "default: {text: unused}");
+    let answers = "turns:\n  - {repeat: 55, tool_calls: [{name: hostile__echo, arguments: {text: again}}]}\ndefault: {text: Done.}\n";
+    let simulator = RecordingSimulator::start(&cli.sandbox, answers);
+    let provider = format!(
+        "model = \"claude-sonnet-5\"\nmap_tokens = 0\n[providers.anthropic]\nbase_url = \"{}/v1\"\n",
+        simulator.url
+    );
+    cli.sandbox.write("config/config.toml", provider + &hostile(&cli.sandbox, "hostile", "restless"));
+    listed(&cli);
+    let ran = cli.print(&["-p", "Call it", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let beginnings = simulator.beginnings();
+    assert!(beginnings.len() > 50, "{} requests", beginnings.len());
+    assert!(beginnings[0].contains("hostile__tree"), "{}", beginnings[0]);
+    for (number, beginning) in beginnings.iter().enumerate() {
+        assert_eq!(*beginning, beginnings[0], "request {number}");
+    }
+    // The server was started again and again, and the person is told what waits.
+    let said = cli.last_result();
+    assert!(!said.contains("of start 1,") && !said.contains("of start 2,"), "{said}");
+    assert!(ran.stderr.contains("the MCP server hostile has other tools now"), "{}", ran.stderr);
+    // A resumed conversation keeps the tools that it began with; a new one has the new ones.
+    let count = beginnings.len();
+    assert_eq!(cli.print(&["--continue", "-p", "Hello", "--yes"]).code, Some(0));
+    assert_eq!(simulator.beginnings()[count], beginnings[0]);
+    assert_eq!(cli.print(&["-p", "Hello", "--yes"]).code, Some(0));
+    assert!(simulator.beginnings().last().expect("a request").contains("hostile__new1"));
+}
+
+#[test]
+fn servers_that_nobody_here_wrote_list_and_run_their_tools() {
+    let Some(folder) = real_servers() else { return };
+    let bin = |name: &str| folder.join("node_modules/.bin").join(name);
+    let cli = TestCli::with_script("", &script("files__read_text_file", "{path: a.txt}"));
+    let work = cli.sandbox.work();
+    let memory = cli.sandbox.write("memory.jsonl", "");
+    let time = folder.join("python/bin/mcp-server-time");
+    configure(
+        &cli,
+        &format!(
+            "[mcp_servers.everything]\ncommand = {:?}\nstart_seconds = 60\n[mcp_servers.files]\ncommand = {:?}\nargs = [{work:?}]\nstart_seconds = 60\n[mcp_servers.memory]\ncommand = {:?}\nenv = {{ MEMORY_FILE_PATH = {memory:?} }}\nstart_seconds = 60\n[mcp_servers.time]\ncommand = {time:?}\nstart_seconds = 60\n",
+            bin("mcp-server-everything"),
+            bin("mcp-server-filesystem"),
+            bin("mcp-server-memory"),
+        ),
+    );
+    let rows = listed(&cli);
+    for (row, (server, tool)) in rows.iter().zip([
+        ("everything", "everything__echo"),
+        ("files", "files__read_text_file"),
+        ("memory", "memory__create_entities"),
+        ("time", "time__get_current_time"),
+    ]) {
+        assert_eq!((row["name"].as_str(), row["state"].as_str()), (Some(server), Some("ready")), "{row}");
+        let tools = row["tools"].as_array().expect("tools");
+        assert!(tools.iter().any(|listed| listed["name"] == tool), "{row}");
+    }
+    let ran = cli.print(&["-p", "Call it", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(cli.last_result().starts_with("one\n"), "{}", cli.last_result());
+}

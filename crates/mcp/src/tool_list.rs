@@ -1,0 +1,225 @@
+//! [`ServerTool`]: a tool of a server, with a name and a schema that every provider takes.
+
+use std::collections::BTreeSet;
+
+use hardpan_prompt::Hash;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// The longest name of a tool that all providers take.
+const MAX_NAME: usize = 64;
+
+/// The longest description, in bytes: what a request has to hold each time.
+const MAX_DESCRIPTION: usize = 4096;
+
+/// The largest schema, in bytes of JSON. A larger one is replaced by one that allows any object.
+const MAX_SCHEMA: usize = 32 * 1024;
+
+/// How deep schemas are.
+const MAX_DEPTH: usize = 24;
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerTool {
+    /// Its name, as the server knows it.
+    pub name: String,
+    /// The name that the model calls it by: `server__tool`.
+    pub exposed_name: String,
+    /// What the server says about it, shortened.
+    pub description: String,
+    /// The schema of its arguments, an object without references.
+    pub parameters: Value,
+    /// Whether the server says that it only reads. Shown to the person, and never relied on.
+    pub read_only_hint: bool,
+}
+
+/// Makes tools of what a server lists, in the order of their names: the order in which it lists them does
+/// not matter. Of two with one name the first is kept.
+pub(crate) fn make_tools(server: &str, listed: Vec<rmcp::model::Tool>) -> Vec<ServerTool> {
+    let mut listed = listed;
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    listed.dedup_by(|a, b| a.name == b.name);
+    let mut taken = BTreeSet::new();
+    let mut tools = Vec::new();
+    for tool in listed {
+        let exposed_name = exposed_name(server, &tool.name, &taken);
+        taken.insert(exposed_name.clone());
+        let hint = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
+        tools.push(ServerTool {
+            exposed_name,
+            description: plain_text(tool.description.as_deref().unwrap_or_default(), MAX_DESCRIPTION),
+            parameters: normalise_schema(&Value::Object((*tool.input_schema).clone())),
+            read_only_hint: hint.unwrap_or(false),
+            name: tool.name.into_owned(),
+        });
+    }
+    tools
+}
+
+/// The name that the model calls a tool by. Other characters than letters, digits, `_` and `-` become `_`.
+/// A name that is too long, or that another tool has, ends with a hash of the server's own name for it, and
+/// so it is the same each time.
+fn exposed_name(server: &str, tool: &str, taken: &BTreeSet<String>) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = format!("{server}__{}", tool.chars().map(plain).collect::<String>());
+    let is_exact = tool.chars().all(|c| plain(c) == c || c == '_') && !tool.is_empty();
+    if is_exact && name.len() <= MAX_NAME && !taken.contains(&name) {
+        return name;
+    }
+    let hash: String = Hash::of(tool.as_bytes()).to_string().chars().take(8).collect();
+    let kept: String = name.chars().take(MAX_NAME - 9).collect();
+    format!("{kept}_{hash}")
+}
+
+/// A text without control characters but line ends and tabs, and of at most `max` bytes.
+pub(crate) fn plain_text(text: &str, max: usize) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text = text.trim();
+    match text.len() <= max {
+        true => text.to_owned(),
+        false => format!("{}…", &text[..text.floor_char_boundary(max)]),
+    }
+}
+
+/// A schema that every provider takes: an object at the root, references replaced by what they name, what
+/// refers to itself by anything, no deeper and larger than a limit.
+pub(crate) fn normalise_schema(schema: &Value) -> Value {
+    let mut work = SchemaWork { root: schema, open: Vec::new(), budget: MAX_SCHEMA / 8 };
+    let mut normal = work.normalise(schema, 0);
+    let is_object = normal.get("type").is_none_or(|kind| kind == "object");
+    if !normal.is_object() || !is_object || normal.to_string().len() > MAX_SCHEMA {
+        return json!({"type": "object", "properties": {}, "additionalProperties": true});
+    }
+    if let Value::Object(fields) = &mut normal {
+        let properties = fields.remove("properties").filter(Value::is_object).unwrap_or_else(|| json!({}));
+        let mut ordered = Map::new();
+        ordered.insert("type".into(), "object".into());
+        ordered.insert("properties".into(), properties);
+        let others = std::mem::take(fields).into_iter();
+        // Some providers refuse alternatives at the root.
+        let is_kept = |name: &str| !matches!(name, "type" | "anyOf" | "oneOf" | "allOf" | "not" | "enum");
+        ordered.extend(others.filter(|(name, _)| is_kept(name)));
+        *fields = ordered;
+    }
+    normal
+}
+
+struct SchemaWork<'a> {
+    root: &'a Value,
+    /// The references that are being replaced: one among them refers to itself.
+    open: Vec<String>,
+    /// How many more values there may be: references can double at each level.
+    budget: usize,
+}
+
+impl SchemaWork<'_> {
+    fn normalise(&mut self, schema: &Value, depth: usize) -> Value {
+        if depth > MAX_DEPTH || self.budget == 0 {
+            return json!({});
+        }
+        self.budget -= 1;
+        match schema {
+            Value::Object(fields) => match fields.get("$ref").and_then(Value::as_str) {
+                Some(reference) => self.replace(reference, fields, depth),
+                None => self.object(fields, depth),
+            },
+            Value::Array(values) => {
+                Value::Array(values.iter().map(|value| self.normalise(value, depth + 1)).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn object(&mut self, fields: &Map<String, Value>, depth: usize) -> Value {
+        let unneeded = |name: &str| matches!(name, "$schema" | "$id" | "$defs" | "definitions" | "$comment");
+        // A property may have any of these names.
+        let is_schema = depth == 0 || fields.contains_key("type") || fields.contains_key("$defs");
+        let mut normal = Map::new();
+        for (name, value) in fields {
+            if !(is_schema && unneeded(name)) {
+                normal.insert(name.clone(), self.normalise(value, depth + 1));
+            }
+        }
+        Value::Object(normal)
+    }
+
+    fn replace(&mut self, reference: &str, fields: &Map<String, Value>, depth: usize) -> Value {
+        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
+        let is_open = self.open.iter().any(|open| open == reference);
+        let mut normal = match target.filter(|_| !is_open) {
+            Some(target) => {
+                self.open.push(reference.to_owned());
+                let normal = self.normalise(&target, depth + 1);
+                self.open.pop();
+                normal
+            }
+            None => json!({}),
+        };
+        if let (Value::Object(normal), Some(description)) = (&mut normal, fields.get("description")) {
+            normal.insert("description".into(), description.clone());
+        }
+        normal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_every_provider_and_stay_the_same() {
+        let none = BTreeSet::new();
+        assert_eq!(exposed_name("files", "read_file", &none), "files__read_file");
+        assert_eq!(exposed_name("files", "bash", &none), "files__bash");
+        let long = exposed_name("files", &"x".repeat(100), &none);
+        assert_eq!((long.len(), &long), (64, &exposed_name("files", &"x".repeat(100), &none)));
+        assert_ne!(long, exposed_name("files", &"x".repeat(101), &none));
+        assert_ne!(exposed_name("a", "b.c", &none), exposed_name("a", "b c", &none));
+        let name = exposed_name("a", "ü/\u{1b}[31m", &none);
+        assert!(
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
+            "{name}"
+        );
+    }
+
+    #[test]
+    fn schemas_become_objects_without_references() {
+        let recursive = json!({
+            "$schema": "x",
+            "type": "object",
+            "properties": {"tree": {"$ref": "#/$defs/node", "description": "all"}},
+            "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "id": {"type": "string"}}}}
+        });
+        assert_eq!(
+            normalise_schema(&recursive),
+            json!({"type": "object", "properties": {"tree": {
+                "type": "object",
+                "properties": {"next": {}, "id": {"type": "string"}},
+                "description": "all"
+            }}})
+        );
+        let any = json!({"type": "object", "properties": {}, "additionalProperties": true});
+        let own_root = json!({"$ref": "#"});
+        for schema in [json!(true), json!([]), json!({"type": "string"}), json!({"type": ["object", "null"]})]
+        {
+            assert_eq!(normalise_schema(&schema), any, "{schema}");
+        }
+        assert_eq!(normalise_schema(&own_root), json!({"type": "object", "properties": {}}));
+        assert_eq!(normalise_schema(&json!({})), json!({"type": "object", "properties": {}}));
+        assert_eq!(
+            normalise_schema(&json!({"properties": 5, "required": ["a"]})),
+            json!({"type": "object", "properties": {}, "required": ["a"]})
+        );
+    }
+
+    #[test]
+    fn a_schema_that_doubles_at_each_level_ends() {
+        let mut defs = Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+            defs.insert(format!("l{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+        }
+        let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": defs});
+        assert!(normalise_schema(&schema).to_string().len() <= MAX_SCHEMA);
+    }
+}
