@@ -271,10 +271,7 @@ impl ToolRegistry {
                     let source_name = place.source.clone();
                     refused.push(RegisterToolError::NameTaken { name, source_name });
                 }
-                None => {
-                    let (source, occupant) = (source.clone(), Occupant::Tool(tool));
-                    added.push(Place { name, source, occupant, replaced: None });
-                }
+                None => added.push(Place::new(name, source.clone(), Occupant::Tool(tool))),
             }
         }
         // What was there stays known, so that calls of it are told that it is gone.
