@@ -202,7 +202,7 @@ impl McpServer {
         let tools_changed = Arc::new(move || Self::note_change(&server, &runtime));
         let (connection, tools) =
             Connection::open(&self.name, &self.config, &self.place, tools_changed).await?;
-        self.take_list(tools);
+        self.take_list(&tools);
         let connection = Arc::new(connection);
         *held = Some(connection.clone());
         Ok(connection)
@@ -221,21 +221,21 @@ impl McpServer {
             let Some(connection) = connection else { return };
             let listing = connection.list_tools(&server.name);
             if let Ok(Ok(tools)) = tokio::time::timeout(server.config.start_time, listing).await {
-                server.take_list(tools);
+                server.take_list(&tools);
             }
         });
     }
 
     /// Takes a list of tools. Requests of a conversation that has begun declare it from the next fold on.
-    fn take_list(self: &Arc<Self>, tools: Vec<ServerTool>) {
-        let before = self.listed().replace(tools.clone());
-        if before.as_ref() == Some(&tools) {
+    fn take_list(self: &Arc<Self>, tools: &[ServerTool]) {
+        let before = self.listed().replace(tools.to_vec());
+        if before.as_deref() == Some(tools) {
             return;
         }
-        self.remember(&tools);
-        self.register(&tools);
+        self.remember(tools);
+        self.register(tools);
         if self.has_begun.load(Ordering::Relaxed) {
-            let (before, now) = (before.unwrap_or_default(), &tools);
+            let (before, now) = (before.unwrap_or_default(), tools);
             let changed = now.iter().filter(|tool| !before.contains(tool)).count();
             let is_gone = |tool: &&ServerTool| !now.iter().any(|other| other.name == tool.name);
             let removed = before.iter().filter(is_gone).count();

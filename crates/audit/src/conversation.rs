@@ -103,9 +103,12 @@ fn timestamp(at: Moment) -> Option<Timestamp> {
     Timestamp::from_millisecond(at.0).ok()
 }
 
+/// Provider and model of an answer, and how it ended.
+type AnswerMaker = (Option<Arc<str>>, Arc<str>, AnswerStatus);
+
 #[derive(Default)]
 struct Converter {
-    answers: BTreeMap<usize, (Option<Arc<str>>, Arc<str>, AnswerStatus)>,
+    answers: BTreeMap<usize, AnswerMaker>,
     entries: Vec<Entry>,
     /// The id of the first entry that was made of each recorded one.
     made: BTreeMap<usize, Arc<str>>,

@@ -228,7 +228,7 @@ fn print_list(found: &[RecordedSession], json: bool) -> Result<()> {
     }
     if found.is_empty() {
         return Ok(output::print(
-            "no other agent has recorded a session in this project (--all: in any project)\n".to_owned(),
+            "no other agent has recorded a session in this project (--all: in any project)\n",
         )?);
     }
     let mut table = Table::new(&[

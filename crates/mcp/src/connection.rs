@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "servers of today ask for roots and send messages for the log")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,12 +46,20 @@ pub struct Connection {
     last_words: LastWords,
 }
 
+/// Who is told of the progress of each call. Nothing iterates over it, and the protocol's tokens have no order.
+#[expect(clippy::disallowed_types, reason = "nothing iterates over it")]
+type ProgressReports = std::collections::HashMap<ProgressToken, ProgressSender>;
+
+/// The headers of each request, as the transport takes them. Their order means nothing.
+#[expect(clippy::disallowed_types, reason = "nothing iterates over it")]
+type Headers = std::collections::HashMap<http::HeaderName, http::HeaderValue>;
+
 /// Our side of a connection: what the server may ask, and what it tells.
 #[derive(Clone)]
 struct ClientSide {
     server: Arc<str>,
     root_address: Option<Arc<str>>,
-    progress: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,
+    progress: Arc<Mutex<ProgressReports>>,
     tools_changed: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -210,7 +218,7 @@ impl Drop for Cancellation {
 }
 
 impl ClientSide {
-    fn reports(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, ProgressSender>> {
+    fn reports(&self) -> std::sync::MutexGuard<'_, ProgressReports> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -299,7 +307,7 @@ fn http_config(
     token: Option<&str>,
     place: &ProgramPlace,
 ) -> Result<StreamableHttpClientTransportConfig, ServerError> {
-    let mut sent = HashMap::new();
+    let mut sent = Headers::new();
     for (name, value) in headers {
         let invalid = || ServerError::InvalidHeader(name.clone());
         let header: http::HeaderName = name.parse().map_err(|_| invalid())?;

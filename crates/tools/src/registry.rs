@@ -301,7 +301,7 @@ impl ToolRegistry {
         let tools = contents.places.iter_mut().filter(|place| matches!(place.occupant, Occupant::Tool(_)));
         let remove = |place: &mut Place| match place.replaced.take() {
             Some(built_in) => {
-                (place.source, place.occupant) = (ToolSource::built_in(), Occupant::Tool(built_in))
+                (place.source, place.occupant) = (ToolSource::built_in(), Occupant::Tool(built_in));
             }
             None => place.occupant = Occupant::Nothing,
         };

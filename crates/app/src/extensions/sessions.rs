@@ -17,7 +17,7 @@ fn failed(error: impl std::fmt::Display) -> HostError {
 }
 
 /// What a change of sessions came to: an extension that was asked may have cancelled it.
-fn changed(result: Result<(), ActionError>, editor_text: Option<String>) -> Result<Value, HostError> {
+fn changed(result: Result<(), ActionError>, editor_text: Option<&str>) -> Result<Value, HostError> {
     match result {
         Ok(()) => Ok(json!({ "cancelled": false, "editorText": editor_text })),
         Err(ActionError::Agent(AgentError::Cancelled { .. })) => Ok(json!({ "cancelled": true })),
@@ -53,7 +53,7 @@ pub async fn fork(app: &ConversationApp, arguments: &Value) -> Result<Value, Hos
         Some(target) => app.fork(Some(&target)).await,
         None => app.start_new().await,
     };
-    changed(forked, text)
+    changed(forked, text.as_deref())
 }
 
 /// `ctx.navigateTree(entry, {summarize, label})`: a message of the user leads to what stood before it,
@@ -72,7 +72,7 @@ pub async fn navigate(app: &ConversationApp, arguments: &Value) -> Result<Value,
     if let (Ok(_), Some(label)) = (&gone, options["label"].as_str()) {
         app.agent.label_entry(&target, Some(label)).await.map_err(failed)?;
     }
-    changed(gone.map(|_| ()).map_err(ActionError::from), text)
+    changed(gone.map(|_| ()).map_err(ActionError::from), text.as_deref())
 }
 
 /// Where the conversation goes on for an entry: for a message of the user, the entry before it, and

@@ -55,7 +55,7 @@ fn rules_for_files_come_with_the_first_such_file_and_cost_no_cache() {
 }
 
 /// A line of a session of Claude Code.
-fn claude_line(cwd: &str, kind: &str, at: usize, message: Value) -> Value {
+fn claude_line(cwd: &str, kind: &str, at: usize, message: &Value) -> Value {
     let parent = at.checked_sub(1).map(|at| format!("u{at}"));
     json!({"type": kind, "uuid": format!("u{at}"), "parentUuid": parent, "sessionId": "s1", "cwd": cwd,
            "version": "2.1.300", "timestamp": "2026-11-16T10:00:00.000Z", "message": message})
@@ -79,18 +79,18 @@ fn a_session_of_claude_code_is_continued_whole() {
     let usage = json!({"input_tokens": 100, "output_tokens": 10});
     let answer = |id: &str, content: Value| json!({"role": "assistant", "id": id, "model": "claude-opus-4-5", "content": content, "usage": usage});
     let lines = [
-        claude_line(&cwd, "user", 0, json!({"role": "user", "content": "Where is the ring?"})),
+        claude_line(&cwd, "user", 0, &json!({"role": "user", "content": "Where is the ring?"})),
         claude_line(
             &cwd,
             "assistant",
             1,
-            answer("m1", json!([{"type": "thinking", "thinking": "Let me see", "signature": "foreign"}])),
+            &answer("m1", json!([{"type": "thinking", "thinking": "Let me see", "signature": "foreign"}])),
         ),
         claude_line(
             &cwd,
             "assistant",
             2,
-            answer(
+            &answer(
                 "m1",
                 json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "/etc/passwd"}}]),
             ),
@@ -99,9 +99,14 @@ fn a_session_of_claude_code_is_continued_whole() {
             &cwd,
             "user",
             3,
-            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_9", "content": "pub struct Ring;"}]}),
+            &json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_9", "content": "pub struct Ring;"}]}),
         ),
-        claude_line(&cwd, "assistant", 4, answer("m2", json!([{"type": "text", "text": "In src/ring.rs."}]))),
+        claude_line(
+            &cwd,
+            "assistant",
+            4,
+            &answer("m2", json!([{"type": "text", "text": "In src/ring.rs."}])),
+        ),
     ];
     let file = sandbox.write("home/.claude/projects/-work/s1.jsonl", jsonl(&lines));
     let listed = sandbox.json(&["import", "--list", "--json"]);
@@ -225,7 +230,7 @@ fn as_claude_code(cwd: &str, events: &[Event]) -> Vec<Value> {
             Event::Outcome(id, failed) => user(json!([{"type": "tool_result", "tool_use_id": id, "content": "out", "is_error": failed}])),
             Event::Summary => user(json!("A summary")),
         };
-        let mut line = claude_line(cwd, kind, at, message);
+        let mut line = claude_line(cwd, kind, at, &message);
         line["isCompactSummary"] = json!(matches!(event, Event::Summary));
         line
     });
