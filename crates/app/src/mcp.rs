@@ -4,6 +4,7 @@
 //! that a conversation begins with the same tools although a server is still starting. What requests
 //! declare stays as it is until a fold, whatever servers list later: see [`ToolRegistry`].
 
+mod found_servers; // FoundServer: a server that the user has set up for another agent
 mod server_tool; // McpTool: a tool whose calls a server carries out
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ use crate::notice::{Notice, NoticeSink};
 use crate::settings::Settings;
 use crate::tool_set::ToolSet;
 use server_tool::McpTool;
+
+pub use found_servers::{FoundServer, UnusableServer, find_servers};
 
 /// How long the first request waits for servers whose tools are not remembered.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

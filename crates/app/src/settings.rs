@@ -12,6 +12,7 @@ mod folders; // where the user's settings, state, data and cache are
 mod hooks; // HooksConfig: shell commands that take part in a conversation
 mod keys; // the providers' keys
 mod project_files; // ProjectFiles: the project's own settings, read once
+mod server_table; // adding servers to the text of config.toml, and taking them out
 mod store; // what Hardpan itself writes into the settings
 mod trust; // which projects' own settings are used
 
@@ -37,6 +38,7 @@ pub use folders::{UserFolders, expand_home};
 pub use hooks::{HookConfig, HookEvent, HooksConfig, ToolMatcher};
 pub use keys::KeySource;
 pub use project_files::{ProjectFiles, ProjectFilesError};
+pub use server_table::ServerTableError;
 pub use trust::{TrustReview, TrustState, remove_trust};
 
 /// The folder of a project's own settings, below its root.

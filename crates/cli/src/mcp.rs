@@ -1,11 +1,13 @@
 //! `hardpan mcp`: the servers of the Model Context Protocol that conversations here use, their tools, and
 //! what these cost.
 
+mod change; // add, adopt, remove
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use hardpan_app::mcp::ServerReport;
+use hardpan_app::mcp::{FoundServer, ServerReport};
 use hardpan_app::options::{OpenOptions, ProviderAccess, SessionStorage};
 use hardpan_app::{ConversationApp, FaceHooks};
 use hardpan_context::Target;
@@ -35,6 +37,12 @@ pub struct McpArgs {
 enum McpCommand {
     /// List the servers, which is also what `hardpan mcp` does
     List(ListArgs),
+    /// Add a server to config.toml: `hardpan mcp add files -- npx -y PACKAGE FOLDER`
+    Add(change::AddArgs),
+    /// Take over a server that is set up for another agent
+    Adopt(change::AdoptArgs),
+    /// Take a server out of config.toml
+    Remove(change::RemoveArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -52,6 +60,9 @@ pub fn run(args: &McpArgs) -> Result<()> {
     match &args.command {
         None => list(&args.list),
         Some(McpCommand::List(args)) => list(args),
+        Some(McpCommand::Add(args)) => change::add(args),
+        Some(McpCommand::Adopt(args)) => change::adopt(args),
+        Some(McpCommand::Remove(args)) => change::remove(args),
     }
 }
 
@@ -63,6 +74,9 @@ struct ServerRow {
     state: ServerState,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// The file of another agent that names it, if only that does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_in: Option<PathBuf>,
     tools: Vec<ToolRow>,
     tokens: usize,
     /// What the tools cost in a session of 100 requests; none if no price is known.
@@ -75,6 +89,7 @@ enum ServerState {
     Ready,
     Failed,
     Disabled,
+    NotUsed,
 }
 
 #[derive(Serialize)]
@@ -107,15 +122,37 @@ fn list(args: &ListArgs) -> Result<()> {
     });
     runtime.shutdown_background();
     let (reports, target) = listed?;
-    let rows: Vec<ServerRow> = reports.into_iter().map(|report| server_row(report, &target)).collect();
+    let mut rows: Vec<ServerRow> = reports.into_iter().map(|report| server_row(report, &target)).collect();
+    let found = change::servers_of_others(args.dir.as_deref())?;
+    let new = found.into_iter().filter(|found| !rows.iter().any(|row| row.name == found.name));
+    let new: Vec<ServerRow> = new.map(found_row).collect();
+    rows.extend(new);
     if args.json {
         return output::print_json(&rows);
     }
     if rows.is_empty() {
-        note!("no MCP servers: name one in config.toml (`hardpan docs mcp`)");
+        note!("no MCP servers: `hardpan mcp add NAME -- COMMAND` adds one (`hardpan docs mcp`)");
         return Ok(());
     }
     Ok(output::print(rows.iter().map(|row| describe(row, &target)).collect::<String>())?)
+}
+
+/// A server of another agent, which is not used.
+fn found_row(found: FoundServer) -> ServerRow {
+    let (place, error) = match found.server {
+        Ok((_, config)) => (config.place(), None),
+        Err(error) => (String::new(), Some(error.to_string())),
+    };
+    ServerRow {
+        name: found.name,
+        place,
+        state: ServerState::NotUsed,
+        error,
+        found_in: Some(found.file),
+        tools: Vec::new(),
+        tokens: 0,
+        dollars_per_session: None,
+    }
 }
 
 fn server_row(report: ServerReport, target: &Target) -> ServerRow {
@@ -128,7 +165,8 @@ fn server_row(report: ServerReport, target: &Target) -> ServerRow {
     let tools: Vec<ToolRow> = tools.into_iter().map(|tool| tool_row(tool, &counter)).collect();
     let tokens = tools.iter().map(|tool| tool.tokens).sum();
     let (name, place) = (report.name.to_string(), report.place);
-    ServerRow { name, place, state, error, tools, tokens, dollars_per_session: session_price(tokens, target) }
+    let dollars_per_session = session_price(tokens, target);
+    ServerRow { name, place, state, error, found_in: None, tools, tokens, dollars_per_session }
 }
 
 fn tool_row(tool: ServerTool, counter: &TokenCounter) -> ToolRow {
@@ -156,6 +194,18 @@ fn describe(row: &ServerRow, target: &Target) -> String {
         let (dollars, model) = (format_dollars(dollars), &target.model.id);
         format!(", {dollars} in a session of {SESSION_REQUESTS} requests with {}", safe(model))
     });
+    if let Some(file) = &row.found_in {
+        let (name, file) = (safe(&row.name), safe(&file.display()));
+        return match &row.error {
+            Some(error) => format!("{name} (in {file})\n  not used, and cannot be: {}\n", safe(error)),
+            None => {
+                let place = safe(&row.place);
+                format!(
+                    "{name} ({place})\n  not used: it is in {file}; `hardpan mcp adopt {name}` takes it over\n"
+                )
+            }
+        };
+    }
     let state = match (&row.error, row.state) {
         (Some(error), _) => format!("failed: {}", safe(error)),
         (None, ServerState::Disabled) => "disabled".to_owned(),

@@ -173,7 +173,17 @@ fn commands(session: &str) -> Vec<(&'static str, Vec<Vec<String>>)> {
                 &["extensions", "forget", HOSTILE],
             ]),
         ),
-        ("mcp", args(&[&["mcp"], &["mcp", "--json"], &["mcp", "list", "--dir", HOSTILE]])),
+        (
+            "mcp",
+            args(&[
+                &["mcp"],
+                &["mcp", "--json"],
+                &["mcp", "list", "--dir", HOSTILE],
+                &["mcp", "adopt", HOSTILE],
+                &["mcp", "remove", HOSTILE],
+                &["mcp", "add", HOSTILE, "--url", HOSTILE],
+            ]),
+        ),
         ("simulator", args(&[&["simulator", "--script", HOSTILE], &["simulator", "--rules"]])),
         (
             "sessions",

@@ -153,20 +153,32 @@ pub enum ServerConfigError {
 }
 
 /// A server as it is written.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     env: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pass_environment: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bearer_token_env: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     start_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     call_seconds: Option<u64>,
 }
 
@@ -237,7 +249,47 @@ fn reject<const N: usize>(
     }
 }
 
+impl From<&ServerConfig> for WrittenConfig {
+    fn from(config: &ServerConfig) -> Self {
+        let seconds = |time: Duration, default: Duration| (time != default).then_some(time.as_secs());
+        let mut written = WrittenConfig {
+            command: None,
+            args: None,
+            env: None,
+            pass_environment: None,
+            cwd: None,
+            url: None,
+            headers: None,
+            bearer_token_env: None,
+            enabled: (!config.enabled).then_some(false),
+            sandbox: config.sandbox.then_some(true),
+            start_seconds: seconds(config.start_time, START_TIME),
+            call_seconds: seconds(config.call_time, CALL_TIME),
+        };
+        match config.transport.clone() {
+            ServerTransport::Program { command, args, env, pass_environment, cwd } => {
+                written.command = Some(command);
+                written.args = Some(args).filter(|args| !args.is_empty());
+                written.env = Some(env).filter(|env| !env.is_empty());
+                written.pass_environment = Some(pass_environment).filter(|names| !names.is_empty());
+                written.cwd = cwd;
+            }
+            ServerTransport::Http { url, headers, bearer_token_env } => {
+                written.url = Some(url);
+                written.headers = Some(headers).filter(|headers| !headers.is_empty());
+                (written.bearer_token_env, written.sandbox) = (bearer_token_env, None);
+            }
+        }
+        written
+    }
+}
+
 impl ServerConfig {
+    /// The server as settings have it: a table with what is not the default.
+    pub fn to_settings(&self) -> serde_json::Value {
+        serde_json::to_value(WrittenConfig::from(self)).unwrap_or_default()
+    }
+
     /// A server with the default limits, which conversations use.
     pub fn new(transport: ServerTransport) -> Self {
         let (enabled, sandbox, start_time, call_time) = (true, false, START_TIME, CALL_TIME);
@@ -289,6 +341,18 @@ mod tests {
         let http = read(json!({"url": "https://example.com/mcp", "call_seconds": 5})).expect("a server");
         assert_eq!((http.place().as_str(), http.call_time.as_secs()), ("https://example.com/mcp", 5));
         assert_ne!(program.identity(), http.identity());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for written in [
+            json!({"command": "npx", "args": ["-y"], "env": {"A": "b"}, "pass_environment": ["T"], "cwd": "/w",
+                "sandbox": true, "enabled": false, "start_seconds": 20, "call_seconds": 5}),
+            json!({"url": "https://example.com/mcp", "headers": {"A": "b"}, "bearer_token_env": "T"}),
+            json!({"command": "a"}),
+        ] {
+            assert_eq!(read(written.clone()).expect("a server").to_settings(), written);
+        }
     }
 
     #[test]

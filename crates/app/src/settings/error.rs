@@ -5,6 +5,7 @@ use hardpan_context::PromptTextsError;
 use hardpan_models::CatalogueError;
 
 use super::project_files::ProjectFilesError;
+use super::server_table::ServerTableError;
 
 /// Why the settings cannot be read or changed. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +53,9 @@ pub enum SettingsError {
         /// What is wrong, in the parser's words.
         message: String,
     },
+    /// The servers in `config.toml` cannot be changed as asked.
+    #[error(transparent)]
+    ServerTable(#[from] ServerTableError),
     /// `models.json` has a mistake.
     #[error(transparent)]
     InvalidModels(#[from] CatalogueError),

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use hardpan_files::create_private_folder;
+use hardpan_mcp::{ServerConfig, ServerName};
 
-use super::{SettingsError, UserFolders};
+use super::{SettingsError, UserFolders, server_table};
 
 impl UserFolders {
     /// Stores a provider's key in `keys.toml`, which only the user can read. Returns the file.
@@ -21,6 +22,22 @@ impl UserFolders {
     pub fn store_provider(&self, provider: &str) -> Result<PathBuf, SettingsError> {
         let path = self.config_file("config.toml")?;
         let text = set_top_level(&read_or_empty(&path)?, "provider", provider);
+        write_private(&path, &text)?;
+        Ok(path)
+    }
+
+    /// Adds a server to `config.toml`. Returns the file.
+    pub fn add_server(&self, name: &ServerName, config: &ServerConfig) -> Result<PathBuf, SettingsError> {
+        let path = self.config_file("config.toml")?;
+        let text = server_table::add_server(&read_or_empty(&path)?, name, config)?;
+        write_private(&path, &text)?;
+        Ok(path)
+    }
+
+    /// Takes a server out of `config.toml`. Returns the file.
+    pub fn remove_server(&self, name: &ServerName) -> Result<PathBuf, SettingsError> {
+        let path = self.config_file("config.toml")?;
+        let text = server_table::remove_server(&read_or_empty(&path)?, name)?;
         write_private(&path, &text)?;
         Ok(path)
     }
@@ -48,7 +65,7 @@ fn set_top_level(text: &str, name: &str, value: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-fn toml_key(name: &str) -> String {
+pub(super) fn toml_key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     if is_bare { name.to_owned() } else { quoted(name) }
 }

@@ -201,6 +201,42 @@ fn the_beginning_of_requests_stays_the_same_while_a_server_restarts_shuffles_and
 }
 
 #[test]
+fn servers_are_added_adopted_and_removed() {
+    let cli = TestCli::with_script("", &script("echo__echo", "{text: hi}"));
+    let hostile = cli.sandbox.write("hostile.py", HOSTILE_SERVER);
+    let path = cli.sandbox.config().join("config.toml");
+    let before = fs::read_to_string(&path).expect("the settings");
+    let (server, starts) =
+        (hostile.display().to_string(), hostile.with_file_name("starts").display().to_string());
+    let program = ["--", "python3", &server, "plain", &starts];
+    let added = cli.print(&[&["mcp", "add", "echo"], &program[..]].concat());
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    assert_eq!((&listed(&cli)[0]["name"], &listed(&cli)[0]["state"]), (&"echo".into(), &"ready".into()));
+    assert_eq!(cli.print(&["-p", "Call it", "--yes"]).code, Some(0));
+    assert!(cli.last_result().starts_with("echo hi of start "), "{}", cli.last_result());
+    // What is there already is not replaced.
+    let again = cli.print(&["mcp", "add", "echo", "--url", "https://example.com/mcp"]);
+    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    assert!(again.stderr.contains("there is a server echo already"), "{}", again.stderr);
+    assert_eq!(cli.print(&["mcp", "remove", "echo"]).code, Some(0));
+    assert_eq!(fs::read_to_string(&path).expect("the settings").trim_end(), before.trim_end());
+    // A server in a file of the project is shown, and runs only once the person has taken it over.
+    let marker = hostile.with_file_name("starts-project");
+    let entry = serde_json::json!({"mcpServers": {"shared": {"command": "python3", "args": [server, "plain", marker]}}});
+    fs::write(cli.sandbox.work().join(".mcp.json"), entry.to_string()).expect("a file");
+    let rows = listed(&cli);
+    assert_eq!((&rows[0]["name"], &rows[0]["state"]), (&"shared".into(), &"not_used".into()), "{rows:?}");
+    assert_eq!(cli.print(&["-p", "Hello"]).code, Some(0));
+    assert!(!marker.exists(), "it was started");
+    assert_eq!(cli.print(&["mcp", "adopt", "nobody"]).code, Some(1));
+    let adopted = cli.print(&["mcp", "adopt", "shared"]);
+    assert_eq!(adopted.code, Some(0), "{}", adopted.stderr);
+    assert!(adopted.stderr.contains("it runs or reaches: python3"), "{}", adopted.stderr);
+    assert_eq!(listed(&cli)[0]["state"], "ready");
+    assert!(marker.exists());
+}
+
+#[test]
 fn servers_that_nobody_here_wrote_list_and_run_their_tools() {
     let Some(folder) = real_servers() else { return };
     let bin = |name: &str| folder.join("node_modules/.bin").join(name);

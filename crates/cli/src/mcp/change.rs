@@ -1,0 +1,141 @@
+//! `hardpan mcp add`, `adopt` and `remove`: the servers that config.toml names.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use hardpan_app::mcp::{FoundServer, find_servers};
+use hardpan_app::settings::UserFolders;
+use hardpan_mcp::{ServerConfig, ServerName, ServerTransport};
+
+use crate::command_setup::working_folder;
+use crate::output::safe;
+
+/// Flags of `hardpan mcp add`.
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// Name of the server; the model calls its tools NAME__TOOL
+    name: String,
+    /// Address of a server that speaks streamable HTTP
+    #[arg(long, conflicts_with = "command")]
+    url: Option<String>,
+    /// Header of each request, as NAME=VALUE
+    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    header: Vec<String>,
+    /// Variable of your environment that holds a bearer token
+    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    bearer_token_env: Option<String>,
+    /// Variable of the program's environment, as NAME=VALUE
+    #[arg(long, value_name = "NAME=VALUE", requires = "command")]
+    env: Vec<String>,
+    /// Variable of your environment that the program gets
+    #[arg(long, value_name = "VARIABLE", requires = "command")]
+    pass_env: Vec<String>,
+    /// Run the program in the sandbox of the model's commands
+    #[arg(long, requires = "command")]
+    sandbox: bool,
+    /// Program of the server and its arguments, after `--`
+    #[arg(last = true, required_unless_present = "url")]
+    command: Vec<String>,
+}
+
+/// Flags of `hardpan mcp adopt`.
+#[derive(Debug, clap::Args)]
+pub struct AdoptArgs {
+    /// Name of the server in the other agent's file; `hardpan mcp` lists them
+    name: String,
+    /// The file, if several name such a server
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Folder of the project [default: the current folder]
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+/// Flags of `hardpan mcp remove`.
+#[derive(Debug, clap::Args)]
+pub struct RemoveArgs {
+    /// Name of the server
+    name: String,
+}
+
+/// Carries out `hardpan mcp add`.
+pub fn add(args: &AddArgs) -> Result<()> {
+    let name = ServerName::try_from(args.name.clone())?;
+    let transport = match (&args.url, args.command.split_first()) {
+        (Some(url), _) => ServerTransport::Http {
+            url: url.clone(),
+            headers: pairs(&args.header)?,
+            bearer_token_env: args.bearer_token_env.clone(),
+        },
+        (None, Some((command, rest))) => ServerTransport::Program {
+            command: command.clone(),
+            args: rest.to_vec(),
+            env: pairs(&args.env)?,
+            pass_environment: args.pass_env.clone(),
+            cwd: None,
+        },
+        (None, None) => bail!("name the server's program after --, or its address with --url"),
+    };
+    let config = ServerConfig { sandbox: args.sandbox, ..ServerConfig::new(transport) };
+    // As it would be read: a mistake is told before it is stored.
+    let config = serde_json::from_value(config.to_settings()).map_err(|error| anyhow!("{error}"))?;
+    store(&name, &config)
+}
+
+/// Carries out `hardpan mcp adopt`.
+pub fn adopt(args: &AdoptArgs) -> Result<()> {
+    let is_wanted = |found: &FoundServer| {
+        found.name == args.name && args.from.as_ref().is_none_or(|file| found.file.ends_with(file))
+    };
+    let mut found: Vec<FoundServer> =
+        servers_of_others(args.dir.as_deref())?.into_iter().filter(is_wanted).collect();
+    if found.len() > 1 {
+        let files: Vec<String> = found.iter().map(|found| safe(&found.file.display()).to_string()).collect();
+        bail!(
+            "several files name a server {}: choose one with --from: {}",
+            safe(&args.name),
+            files.join(", ")
+        );
+    }
+    let Some(found) = found.pop() else {
+        bail!(
+            "no file of another agent names a server {}: `hardpan mcp` lists those there are",
+            safe(&args.name)
+        );
+    };
+    let (name, config) =
+        found.server.with_context(|| format!("the server {} cannot be used", safe(&args.name)))?;
+    note!("it runs or reaches: {}", safe(&config.place()));
+    store(&name, &config)
+}
+
+/// Carries out `hardpan mcp remove`.
+pub fn remove(args: &RemoveArgs) -> Result<()> {
+    let name = ServerName::try_from(args.name.clone())?;
+    let file = UserFolders::from_env().remove_server(&name)?;
+    note!("removed {name} from {}", safe(&file.display()));
+    Ok(())
+}
+
+/// The servers in the files of other agents.
+pub fn servers_of_others(folder: Option<&Path>) -> Result<Vec<FoundServer>> {
+    let root = working_folder(folder)?;
+    let root = root.canonicalize().unwrap_or(root);
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    Ok(find_servers(&root, home.as_deref()))
+}
+
+fn store(name: &ServerName, config: &ServerConfig) -> Result<()> {
+    let file = UserFolders::from_env().add_server(name, config)?;
+    note!("added {name} to {}; `hardpan mcp` lists its tools and what they cost", safe(&file.display()));
+    Ok(())
+}
+
+fn pairs(written: &[String]) -> Result<BTreeMap<String, String>> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => bail!("expected NAME=VALUE, not {}", safe(text)),
+    };
+    written.iter().map(pair).collect()
+}
