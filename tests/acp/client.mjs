@@ -1,7 +1,7 @@
 // Sessions over `hardpan acp`, driven by the SDK of the Agent Client Protocol.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -30,6 +30,10 @@ turns:
     text: "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
     pace: 300ms
     repeat: always
+  - when: {contains: call the server}
+    repeat: always
+    tool_calls:
+      - {name: my-echo__echo, arguments: {text: hello}}
   - when: {contains: think about it}
     reasoning: I think.
     text: I have thought.
@@ -193,6 +197,22 @@ test("a command shows its output, and another model answers after it was chosen"
     await assert.rejects(
       agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: "model", value: "nobody/nothing" }),
     );
+  });
+});
+
+test("a server that the editor passes on brings its tools", async () => {
+  const cwd = workFolder("server");
+  const started = join(root, "server-started");
+  const server = { name: "my echo", command: "python3", args: [process.env.MCP_SERVER, "plain", started], env: [] };
+  await withAgent(choose("allow-once"), async ({ agent, updates, questions, initialized }) => {
+    assert.equal(initialized.agentCapabilities.mcpCapabilities.http, true);
+    const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [server] });
+    await until(() => existsSync(started));
+    await prompt(agent, sessionId, "call the server");
+    assert.equal(questions.length, 1);
+    const last = calls(updates).at(-1);
+    assert.equal(last.status, "completed", JSON.stringify(last));
+    assert.match(last.content[0].content.text, /^echo hello of start 1/);
   });
 });
 

@@ -18,7 +18,8 @@ if [ -z "${HARDPAN_BIN:-}" ]; then
   HARDPAN_BIN=target/debug/hardpan
 fi
 HARDPAN_BIN=$(realpath "$HARDPAN_BIN")
-export HARDPAN_BIN
+MCP_SERVER=$(realpath crates/cli/tests/tools/hostile_mcp_server.py)
+export HARDPAN_BIN MCP_SERVER
 # A module is found beside the program that imports it.
 cp tests/acp/client.mjs "$modules/client.mjs"
 exec timeout 300 node --test --test-reporter=spec "$modules/client.mjs"

@@ -17,14 +17,14 @@ use hardpan_agent::Agent;
 use hardpan_agent::events::{AgentStart, SessionStart};
 use hardpan_files::{create_private_folder, read_small_text, write_private_file};
 use hardpan_mcp::{
-    Connection, ProgramConfinement, ProgramPlace, ServerConfig, ServerError, ServerName, ServerTool,
+    Connection, ProgramConfinement, ProgramPlace, ServerConfig, ServerConfigs, ServerError, ServerName,
+    ServerTool,
 };
 use hardpan_sandbox::{FileHandle, SandboxLauncher};
 use hardpan_tools::{Confinement, Tool, ToolRegistry, ToolSource};
 
 use crate::command_sandbox::without_restrictions;
 use crate::notice::{Notice, NoticeSink};
-use crate::settings::Settings;
 use crate::tool_set::ToolSet;
 use server_tool::McpTool;
 
@@ -77,9 +77,11 @@ pub(crate) struct McpServer {
 }
 
 impl McpServers {
-    /// The servers of the settings. Registers the tools that they are remembered to have; none is started.
+    /// These servers. Registers the tools that they are remembered to have, in the user's `cache`; none is
+    /// started.
     pub(crate) fn new(
-        settings: &Settings,
+        configs: &ServerConfigs,
+        cache: Option<&Path>,
         root: &Path,
         tool_set: &ToolSet,
         launcher: Option<SandboxLauncher>,
@@ -91,7 +93,7 @@ impl McpServers {
             plain: confinement(&without_restrictions(launcher), None),
             sandboxed: confinement(&tool_set.commands.confinement, Some(root)),
         };
-        let folder = settings.user_folders.cache.as_ref().map(|cache| cache.join("mcp"));
+        let folder = cache.map(|cache| cache.join("mcp"));
         let has_begun = Arc::new(AtomicBool::new(false));
         let server = |(name, config): (&ServerName, &ServerConfig)| {
             let file = |folder: &PathBuf| folder.join(format!("{name}-{}.json", config.identity()));
@@ -113,7 +115,7 @@ impl McpServers {
             }
             server
         };
-        let servers = settings.config.mcp_servers.iter().map(server).collect();
+        let servers = configs.iter().map(server).collect();
         McpServers { servers, has_begun }
     }
 

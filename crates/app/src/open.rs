@@ -213,8 +213,17 @@ impl ConversationApp {
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
         // Before the rules are read, and in the same order in every conversation.
-        let mcp =
-            Arc::new(McpServers::new(&settings, &root, &tool_set, options.sandbox_launcher.clone(), notices));
+        let mut servers = options.mcp_servers.clone();
+        servers.extend(settings.config.mcp_servers.clone());
+        let cache = settings.user_folders.cache.as_deref();
+        let mcp = Arc::new(McpServers::new(
+            &servers,
+            cache,
+            &root,
+            &tool_set,
+            options.sandbox_launcher.clone(),
+            notices,
+        ));
         let task_tool_agents = offers_tasks(&settings, &expansions.agents).then(|| expansions.agents.clone());
         if let Some(agents) = &task_tool_agents {
             // Before the rules are read, which may name it.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hardpan_context::{AgentMode, KeepLevel, LifetimeSetting, PromptType};
+use hardpan_mcp::ServerConfigs;
 use hardpan_models::ThinkingSetting;
 use hardpan_sandbox::SandboxLauncher;
 use jiff::Timestamp;
@@ -85,6 +86,8 @@ pub struct OpenOptions {
     pub extension_flags: BTreeMap<String, Option<String>>,
     /// Whether the extensions of the project and of the user are loaded.
     pub discover_extensions: bool,
+    /// MCP servers besides those of the settings, which keep their names.
+    pub mcp_servers: ServerConfigs,
 }
 
 impl OpenOptions {
@@ -110,6 +113,7 @@ impl OpenOptions {
             extensions: Vec::new(),
             extension_flags: BTreeMap::new(),
             discover_extensions: true,
+            mcp_servers: ServerConfigs::new(),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod connection; // Connection: lines to the client, requests to it and their answers
 mod content; // PromptContent: what a client's prompt says, as an input
+mod editor_servers; // the MCP servers that an editor passes on
 mod history; // an earlier conversation as updates
 mod initialize; // what client and agent can do, and keys
 mod options; // modes, models and thinking as the client's choices

@@ -195,7 +195,7 @@ fn describe(row: &ServerRow, target: &Target) -> String {
         format!(", {dollars} in a session of {SESSION_REQUESTS} requests with {}", safe(model))
     });
     if let Some(file) = &row.found_in {
-        let (name, file) = (safe(&row.name), safe(&file.display()));
+        let (name, file) = (safe(&row.name), safe(&file.to_string_lossy()));
         return match &row.error {
             Some(error) => format!("{name} (in {file})\n  not used, and cannot be: {}\n", safe(error)),
             None => {

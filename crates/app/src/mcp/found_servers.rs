@@ -125,7 +125,7 @@ fn server_config(entry: &Value, root: &Path) -> Result<ServerConfig, UnusableSer
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 // A variable that goes through as it is.
                 if variable(&value) == Some(&name) {
-                    pass_environment.push(name)
+                    pass_environment.push(name);
                 } else {
                     env.insert(name, fill(&value)?);
                 }
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn settings(entry: Value) -> Result<Value, String> {
-        let config = server_config(&entry, Path::new("/work"));
+    fn settings(entry: &Value) -> Result<Value, String> {
+        let config = server_config(entry, Path::new("/work"));
         config.map(|config| config.to_settings()).map_err(|error| error.to_string())
     }
 
@@ -224,7 +224,7 @@ mod tests {
                 json!({"url": "https://example.com/mcp", "bearer_token_env": "KEY", "start_seconds": 20, "enabled": false}),
             ),
         ] {
-            assert_eq!(settings(entry), Ok(expected));
+            assert_eq!(settings(&entry), Ok(expected));
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
             (json!({"note": 1}), "needs either `command`"),
             (json!("a"), "not written as"),
         ] {
-            let error = settings(entry).expect_err("a mistake");
+            let error = settings(&entry).expect_err("a mistake");
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -3,8 +3,8 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse, Error,
-    Implementation, InitializeRequest, InitializeResponse, PromptCapabilities, SessionCapabilities,
-    SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    Implementation, InitializeRequest, InitializeResponse, McpCapabilities, PromptCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
 };
 use hardpan_app::options::OpenOptions;
 use hardpan_app::settings::Settings;
@@ -24,6 +24,7 @@ pub fn initialize(request: &InitializeRequest) -> InitializeResponse {
         .close(SessionCloseCapabilities::new());
     let abilities = AgentCapabilities::new()
         .load_session(true)
+        .mcp_capabilities(McpCapabilities::new().http(true))
         .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
         .session_capabilities(sessions);
     let keys = AuthMethodAgent::new(KEYS, "API key").description(

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::connection::{Answer, Connection};
+use super::editor_servers::editor_servers;
 use super::history::history_updates;
 use super::initialize::{authenticate, initialize};
 use super::options::modes;
@@ -219,12 +220,11 @@ impl AcpServer {
         mcp_servers: &[McpServer],
     ) -> Result<Arc<AcpSession>, Error> {
         let folder = folder(cwd)?;
-        let options = OpenOptions { folder, session: choice, ..(*self.options).clone() };
+        let (servers, problems) = editor_servers(mcp_servers);
+        let options =
+            OpenOptions { folder, session: choice, mcp_servers: servers, ..(*self.options).clone() };
         let session = AcpSession::open(options, &self.connection).await?;
-        if !mcp_servers.is_empty() {
-            tracing::warn!(servers = mcp_servers.len(), "MCP servers of the client are not used");
-            session.note("the MCP servers of the editor are not used by this version of Hardpan");
-        }
+        problems.iter().for_each(|problem| session.note(problem));
         self.sessions().insert(session.id.0.clone(), session.clone());
         Ok(session)
     }

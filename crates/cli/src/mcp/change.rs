@@ -91,7 +91,8 @@ pub fn adopt(args: &AdoptArgs) -> Result<()> {
     let mut found: Vec<FoundServer> =
         servers_of_others(args.dir.as_deref())?.into_iter().filter(is_wanted).collect();
     if found.len() > 1 {
-        let files: Vec<String> = found.iter().map(|found| safe(&found.file.display()).to_string()).collect();
+        let files: Vec<String> =
+            found.iter().map(|found| safe(&found.file.to_string_lossy()).to_string()).collect();
         bail!(
             "several files name a server {}: choose one with --from: {}",
             safe(&args.name),
@@ -114,7 +115,7 @@ pub fn adopt(args: &AdoptArgs) -> Result<()> {
 pub fn remove(args: &RemoveArgs) -> Result<()> {
     let name = ServerName::try_from(args.name.clone())?;
     let file = UserFolders::from_env().remove_server(&name)?;
-    note!("removed {name} from {}", safe(&file.display()));
+    note!("removed {name} from {}", safe(&file.to_string_lossy()));
     Ok(())
 }
 
@@ -128,7 +129,10 @@ pub fn servers_of_others(folder: Option<&Path>) -> Result<Vec<FoundServer>> {
 
 fn store(name: &ServerName, config: &ServerConfig) -> Result<()> {
     let file = UserFolders::from_env().add_server(name, config)?;
-    note!("added {name} to {}; `hardpan mcp` lists its tools and what they cost", safe(&file.display()));
+    note!(
+        "added {name} to {}; `hardpan mcp` lists its tools and what they cost",
+        safe(&file.to_string_lossy())
+    );
     Ok(())
 }
 
