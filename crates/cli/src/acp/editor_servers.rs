@@ -58,12 +58,15 @@ pub fn editor_servers(servers: &[McpServer]) -> (ServerConfigs, Vec<String>) {
 fn server_name(name: &str, taken: &ServerConfigs) -> Option<ServerName> {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let plain: String = words.collect::<Vec<_>>().join("-").chars().take(NAME_LENGTH).collect();
+    if plain.is_empty() {
+        return None;
+    }
     let numbered = |number: usize| match number {
         1 => plain.clone(),
         _ => format!("{plain}-{number}"),
     };
-    let names = (1..100).filter_map(|number| ServerName::try_from(numbered(number)).ok());
-    names.into_iter().find(|name| !taken.contains_key(name))
+    let mut names = (1..100).filter_map(|number| ServerName::try_from(numbered(number)).ok());
+    names.find(|name| !taken.contains_key(name))
 }
 
 #[cfg(test)]
