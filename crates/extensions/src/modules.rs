@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(built_in_module("@sinclair/typebox").as_deref(), Some("typebox"));
         assert_eq!(built_in_module("@mariozechner/pi-tui").as_deref(), Some("tui"));
         assert_eq!(built_in_module("@earendil-works/pi-ai/compat").as_deref(), Some("ai"));
-        assert_eq!(built_in_module("node:net"), None);
+        assert_eq!(built_in_module("node:dgram"), None);
         assert_eq!(built_in_module("pi-aid"), None);
         assert_eq!(built_in_module("hardpan:internal"), None);
     }
