@@ -180,7 +180,7 @@ impl Client {
     ///     while let Some(event) = stream.next_event().await {
     ///         match event? {
     ///             ClientEvent::Answer(AnswerEvent::Text(text)) => print!("{text}"),
-    ///             ClientEvent::Answer(_) => {}
+    ///             ClientEvent::Answer(_) | ClientEvent::Accepted(_) => {}
     ///             ClientEvent::Notice(notice) => eprintln!("{notice}"),
     ///         }
     ///     }
