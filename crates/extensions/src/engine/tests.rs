@@ -238,7 +238,10 @@ async fn a_module_may_wait_at_its_top_and_import_its_own_files() {
 async fn what_cannot_be_loaded_says_why() {
     for (source, expected) in [
         ("import x from 'left-pad'; x(); export default () => {};", "There is no module \"left-pad\" here"),
-        ("import x from 'node:dgram'; x(); export default () => {};", "There is no module \"node:dgram\" here"),
+        (
+            "import x from 'node:dgram'; x(); export default () => {};",
+            "There is no module \"node:dgram\" here",
+        ),
         ("import x from './missing'; x(); export default () => {};", "Cannot find the module \"./missing\""),
         ("import x from '../../etc/passwd'; x(); export default () => {};", "Cannot find the module"),
         ("import all from 'hardpan:internal'; all(); export default () => {};", "There is no module"),
