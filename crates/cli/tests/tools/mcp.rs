@@ -28,8 +28,10 @@ fn real_servers() -> Option<PathBuf> {
 fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {
     let script = sandbox.write("hostile.py", HOSTILE_SERVER);
     let starts = script.with_file_name(format!("starts-{name}"));
+    // Only those that never answer are waited for to the end.
+    let seconds = if matches!(mode, "hang" | "errors") { 3 } else { 60 };
     format!(
-        "[mcp_servers.{name}]\ncommand = \"python3\"\nargs = [{script:?}, \"{mode}\", {starts:?}]\nstart_seconds = 3\n"
+        "[mcp_servers.{name}]\ncommand = \"python3\"\nargs = [{script:?}, \"{mode}\", {starts:?}]\nstart_seconds = {seconds}\n"
     )
 }
 
