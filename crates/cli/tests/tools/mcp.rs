@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hardpan_test_support::prerequisite;
 use serde_json::Value;
@@ -29,7 +31,11 @@ fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {
     let script = sandbox.write("hostile.py", HOSTILE_SERVER);
     let starts = script.with_file_name(format!("starts-{name}"));
     // Only those that never answer are waited for to the end.
-    let seconds = if matches!(mode, "hang" | "errors") { 3 } else { 60 };
+    let seconds = match mode {
+        "hang" | "errors" => 3,
+        "nonsense" => 10,
+        _ => 60,
+    };
     format!(
         "[mcp_servers.{name}]\ncommand = \"python3\"\nargs = [{script:?}, \"{mode}\", {starts:?}]\nstart_seconds = {seconds}\n"
     )
@@ -126,9 +132,19 @@ fn a_server_that_dies_in_a_call_is_an_error_result_and_a_long_answer_is_cut() {
     }
 }
 
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A simulator in a process of its own, and the requests that it got.
 struct RecordingSimulator {
-    child: Child,
+    _process: Process,
     url: String,
     log: PathBuf,
 }
@@ -144,7 +160,7 @@ impl RecordingSimulator {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("a line");
         let url = line.trim().strip_prefix("listening on ").expect("the address").to_owned();
-        RecordingSimulator { child, url, log }
+        RecordingSimulator { _process: Process(child), url, log }
     }
 
     /// Tools and system prompt of each request, as they were sent.
@@ -161,13 +177,6 @@ impl RecordingSimulator {
             format!("{}{}", &body[..end], &body[tools..after])
         };
         log.lines().map(beginning).collect()
-    }
-}
-
-impl Drop for RecordingSimulator {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -269,4 +278,49 @@ fn servers_that_nobody_here_wrote_list_and_run_their_tools() {
     let ran = cli.print(&["-p", "Call it", "--yes"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(cli.last_result().starts_with("one\n"), "{}", cli.last_result());
+}
+
+#[test]
+fn a_server_on_the_network_lists_and_runs_its_tools_and_may_come_back() {
+    let Some(folder) = real_servers() else { return };
+    // Nobody else has the port: the listener goes only when the server is about to start.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let start = || {
+        let mut command = Command::new(folder.join("node_modules/.bin/mcp-server-everything"));
+        command
+            .arg("streamableHttp")
+            .env("PORT", port.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let server = Process(command.spawn().expect("the server can be run"));
+        let listens = (0..1200).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        assert!(listens, "the server does not listen");
+        server
+    };
+    let cli = TestCli::with_script("", &script("web__echo", "{message: over the network}"));
+    configure(&cli, &format!("[mcp_servers.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"));
+    drop(listener);
+    let server = start();
+    let rows = listed(&cli);
+    assert_eq!(
+        (rows[0]["name"].as_str(), rows[0]["state"].as_str()),
+        (Some("web"), Some("ready")),
+        "{rows:?}"
+    );
+    let call = || {
+        let ran = cli.print(&["-p", "Call it", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        cli.last_result()
+    };
+    assert!(call().contains("over the network"));
+    // While it is gone, calls fail with a reason, and the conversation goes on.
+    drop(server);
+    let said = call();
+    assert!(said.starts_with("The MCP server web: "), "{said}");
+    let _server = start();
+    assert!(call().contains("over the network"));
 }
