@@ -28,7 +28,7 @@ pub fn initialize(request: &InitializeRequest) -> InitializeResponse {
         .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
         .session_capabilities(sessions);
     let keys = AuthMethodAgent::new(KEYS, "API key").description(
-        "Run `hardpan key` in a terminal once, or set the provider's variable, such as ANTHROPIC_API_KEY, for the editor"
+        "Run `hardpan key PROVIDER` in a terminal once, or set the provider's variable, such as ANTHROPIC_API_KEY, for the editor"
             .to_owned(),
     );
     InitializeResponse::new(ProtocolVersion::V1)
@@ -63,6 +63,6 @@ fn failed<E: std::error::Error + 'static>(error: E) -> Error {
 pub fn missing_key(provider: &str) -> Error {
     let variable = format!("{}_API_KEY", provider.to_uppercase().replace('-', "_"));
     Error::auth_required().data(format!(
-        "there is no key for {provider}: run `hardpan key` in a terminal, or set the key (such as {variable}) in the environment of the editor; `hardpan doctor` shows which keys there are"
+        "there is no key for {provider}: run `hardpan key {provider}` in a terminal, or set the key (such as {variable}) in the environment of the editor; `hardpan doctor` shows which keys there are"
     ))
 }
