@@ -43,10 +43,9 @@ export default function (pi: ExtensionAPI) {
   // The list is what the last result on this branch says: it goes back with the conversation.
   const restore = async (_event: unknown, ctx: ExtensionContext) => {
     tasks = [];
-    for (const { message } of ctx.sessionManager.getBranch()) {
-      if (message?.role === "toolResult" && message.toolName === "tasks") {
-        tasks = message.details?.tasks ?? tasks;
-      }
+    for (const entry of ctx.sessionManager.getBranch()) {
+      if (entry.type !== "message" || entry.message.role !== "toolResult") continue;
+      if (entry.message.toolName === "tasks") tasks = entry.message.details?.tasks ?? tasks;
     }
   };
   pi.on("session_start", restore);

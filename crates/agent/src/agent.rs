@@ -4,7 +4,7 @@
 //! call it from any task: one of them prompts, another one steers or aborts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hardpan_context::{Breakdown, EphemeralText};
 use hardpan_economy::ledger::RequestPurpose;
@@ -19,13 +19,14 @@ use crate::command::Command;
 use crate::conversation::Conversation;
 use crate::error::AgentError;
 use crate::events::{
-    AgentSettled, CustomMessage, Events, HandlerClock, HandlerFault, Input, Note, QueueUpdate,
-    SessionShutdown, SessionStart, TaskUsage,
+    AgentSettled, CustomMessage, DiscoveryReason, Events, HandlerClock, HandlerFault, Input, Note,
+    QueueUpdate, SessionShutdown, SessionStart, TaskUsage,
 };
 use crate::expand::Expansions;
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
 use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
+use crate::resources::DiscoveredResources;
 use crate::run::{RunState, unless_aborted};
 use crate::run_status::{Activity, RunGate, WorkClaim};
 use crate::secret_guard::SecretGuard;
@@ -75,8 +76,8 @@ pub(crate) struct Inner {
     pub secrets: Mutex<SecretGuard>,
     /// Texts for the next request alone.
     pub ephemeral: Mutex<Vec<EphemeralText>>,
-    /// Skills and templates, with those that handlers named when the session began.
-    pub discovered: OnceLock<Expansions>,
+    /// Skills and templates, with those that handlers named.
+    pub resources: Mutex<DiscoveredResources>,
     /// Told of each request that was billed.
     pub bill_listener: Mutex<Option<BillListener>>,
 }
@@ -114,6 +115,7 @@ impl Agent {
         let secrets = Mutex::new(SecretGuard::new(&setup.secrets, &conversation));
         let (target, client) = (target.clone(), Arc::default());
         let selection = ModelSelection { target, layout: *layout, thinking: *thinking, client };
+        let resources = Mutex::new(DiscoveredResources::new(&setup.expansions));
         let inner = Inner {
             secrets,
             events: Events::new(settings.handler_timeout),
@@ -131,7 +133,7 @@ impl Agent {
             pending_shell_messages: Mutex::default(),
             bill_listener: Mutex::default(),
             ephemeral: Mutex::default(),
-            discovered: OnceLock::new(),
+            resources,
             setup,
         };
         let agent = Agent { inner: Arc::new(inner) };
@@ -157,9 +159,9 @@ impl Agent {
         &self.inner.setup.tools
     }
 
-    /// The skills and templates that inputs can call.
-    pub fn expansions(&self) -> &Expansions {
-        self.inner.discovered.get().unwrap_or(&self.inner.setup.expansions)
+    /// The skills, templates and agents of the settings, without those that handlers named.
+    pub fn own_expansions(&self) -> &Expansions {
+        &self.inner.setup.expansions
     }
 
     /// Emits [`SessionStart`]. Call it once, after your handlers are subscribed.
@@ -169,7 +171,7 @@ impl Agent {
             (conversation.session.clone(), !conversation.messages.is_empty())
         };
         self.events().emit(self, SessionStart { session, resumed }).await;
-        self.discover_resources().await;
+        self.discover_resources(DiscoveryReason::Startup).await;
     }
 
     /// Aborts the run, emits [`SessionShutdown`], and waits until everything is stored.

@@ -139,6 +139,7 @@ impl Agent {
             conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
         };
         self.note_declared_tools();
+        self.note_listed_skills(&planned.snapshot);
         self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
         let writes_blocks = planned.snapshot.system.edit_blocks || forms.replanned().is_some();
         let may_write = writes_blocks && self.inner.setup.edit_block_tool.is_some();

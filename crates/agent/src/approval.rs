@@ -43,6 +43,10 @@ const READ_ONLY: &str = "read-only:";
 /// What rules about the tools of servers begin with: `mcp(server.tool)`, `mcp(server.*)`.
 pub const SERVER_TOOLS: &str = "mcp";
 
+/// What rules about servers that ask a model something begin with: `mcp-sampling(server)`. The subject of
+/// such a request is the server's name.
+pub const SERVER_SAMPLING: &str = "mcp-sampling";
+
 /// Longer commands are not remembered: nobody would read them in a list.
 const MAX_REMEMBERED_BYTES: usize = 500;
 
@@ -252,6 +256,10 @@ impl ApprovalRule {
         subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> bool {
+        if let (CallSubject::ServerTool(server), SERVER_SAMPLING) = (subject, tool) {
+            let names_it = |pattern: &RulePattern| pattern.text == *server;
+            return self.tool == SERVER_SAMPLING && self.pattern.as_ref().is_none_or(names_it);
+        }
         if let (CallSubject::ServerTool(name), SERVER_TOOLS) = (subject, self.tool.as_str()) {
             return self.pattern.as_ref().is_none_or(|pattern| pattern.covers_server_tool(name));
         }
@@ -330,6 +338,7 @@ impl ApprovalRule {
             CallSubject::Url(url) => format!("{tool}({EXACTLY} {})", host_of(url)?),
             // A star would mean other tools, too.
             CallSubject::ServerTool(name) if name.contains('*') => return None,
+            CallSubject::ServerTool(server) if tool == SERVER_SAMPLING => format!("{tool}({server})"),
             CallSubject::ServerTool(name) => format!("{SERVER_TOOLS}({name})"),
             CallSubject::Other => tool.to_owned(),
         };

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hardpan_prompt::Image;
 
 use crate::agent::{Agent, InputOutcome, lock};
-use crate::error::CommandError;
+use crate::error::{AgentError, CommandError};
 
 type RunCommand =
     dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, CommandError>> + Send + Sync;
+
+type MakePrompt =
+    dyn Fn(String, Agent) -> BoxFuture<'static, Result<CommandPrompt, CommandError>> + Send + Sync;
 
 type CompleteArguments = dyn Fn(String) -> BoxFuture<'static, Vec<ArgumentChoice>> + Send + Sync;
 
@@ -21,7 +25,18 @@ pub struct Command {
     /// Who brought it, such as an extension; none for the face's own.
     pub owner: Option<Arc<str>>,
     run: Arc<RunCommand>,
+    /// For a command whose call is replaced by a prompt.
+    make_prompt: Option<Arc<MakePrompt>>,
     complete: Option<Arc<CompleteArguments>>,
+}
+
+/// What stands in the place of a call that makes a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandPrompt {
+    /// The text that goes to the model.
+    pub text: String,
+    /// The images that go with it.
+    pub images: Vec<Image>,
 }
 
 /// Something that can stand behind a command's name.
@@ -74,7 +89,23 @@ impl Command {
         F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
     {
         let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
-        Command { description: description.to_owned(), owner: None, run, complete: None }
+        Command { description: description.to_owned(), owner: None, run, make_prompt: None, complete: None }
+    }
+
+    /// A command whose call is replaced by a prompt that `make` writes, and is otherwise handled as if
+    /// that had been typed.
+    pub fn for_prompt<F>(description: &str, make: impl Fn(String, Agent) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<CommandPrompt, CommandError>> + Send + 'static,
+    {
+        let refuse = |_, _| async { Err(CommandError::failed("it is a prompt: type it as a message")) };
+        let make: Arc<MakePrompt> = Arc::new(move |arguments, agent| Box::pin(make(arguments, agent)));
+        Command { make_prompt: Some(make), ..Command::new(description, refuse) }
+    }
+
+    /// Whether a call is replaced by a prompt.
+    pub fn is_prompt(&self) -> bool {
+        self.make_prompt.is_some()
     }
 }
 
@@ -115,13 +146,26 @@ impl Agent {
     /// and a run in progress is not waited for.
     pub(crate) async fn run_command(&self, text: &str) -> Option<InputOutcome> {
         let (name, arguments) = split_command(text)?;
-        let command = lock(&self.inner.commands).get(name).cloned()?;
+        let command = lock(&self.inner.commands).get(name).filter(|command| !command.is_prompt()).cloned()?;
         let output = match command.run(arguments, self).await {
             Ok(output) => output,
             Err(CommandError::Crashed) => Some(format!("/{name} crashed; nothing else was affected")),
             Err(error) => Some(format!("/{name}: {error}")),
         };
         Some(InputOutcome::Command { output })
+    }
+
+    /// The prompt in the place of a call; `None` if the text calls no command that makes one.
+    pub(crate) async fn command_prompt(&self, text: &str) -> Result<Option<CommandPrompt>, AgentError> {
+        let Some((name, arguments)) = split_command(text) else { return Ok(None) };
+        let command = lock(&self.inner.commands).get(name).cloned();
+        let Some(make) = command.and_then(|command| command.make_prompt) else { return Ok(None) };
+        let made = make(arguments.to_owned(), self.clone()).await;
+        let failed = |error: CommandError| AgentError::CommandPrompt {
+            name: name.to_owned(),
+            problem: error.to_string(),
+        };
+        made.map(Some).map_err(failed)
     }
 }
 

@@ -25,6 +25,14 @@ pub enum AgentError {
     /// The input had neither text nor images after expansion.
     #[error("there is nothing to send: type a prompt")]
     Empty,
+    /// A command that makes a prompt made none.
+    #[error("/{name}: {problem}")]
+    CommandPrompt {
+        /// The command, without the slash.
+        name: String,
+        /// What went wrong.
+        problem: String,
+    },
     /// Compaction failed or was cancelled; the conversation is unchanged.
     #[error("not compacted: {0}")]
     Compact(#[from] CompactError),
@@ -156,6 +164,9 @@ pub enum SummaryError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SideRequestError {
+    /// There is no client for the model.
+    #[error(transparent)]
+    Client(#[from] ClientFactoryError),
     /// The request could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -187,7 +198,8 @@ impl SideRequestError {
             SideRequestError::Provider(error) => {
                 matches!(error.failure, FailureKind::ContextTooLong | FailureKind::TooLarge)
             }
-            SideRequestError::Stream(_)
+            SideRequestError::Client(_)
+            | SideRequestError::Stream(_)
             | SideRequestError::CalledTool
             | SideRequestError::Empty
             | SideRequestError::Incomplete(_) => false,

@@ -1,7 +1,7 @@
 //! [`Events`]: the event pipeline. Faces read events from a stream; handlers are asked in order.
 //!
-//! All events are declared in one table, `events/table.rs`. [`EVENTS`] lists them, and [`schema`]
-//! describes their JSON.
+//! All events are declared in two tables, `events/notifications.rs` and `events/questions.rs`. [`EVENTS`]
+//! lists them, and [`schema`] describes their JSON.
 //!
 //! **Faces** (terminal, print, RPC) get every [`AgentEvent`] from an [`EventStream`]; its module
 //! says what happens when a face does not keep up.
@@ -25,12 +25,13 @@
 
 mod catalogue; // EventInfo: the events as data; their schema and their documentation
 mod clock; // HandlerClock: how long a handler may take, without the time of a person
-mod declare; // declare_events!: what an entry of the table becomes
+mod declare; // what an entry of a table becomes
 mod face_request; // Dialog, FaceChange: what an extension asks of a face
+mod notifications; // the events that tell something
 mod payloads; // types of the events' fields
+mod questions; // the events that ask something, and their replies
 mod replies; // what handlers reply
 pub mod stream; // EventStream: how a face receives events
-mod table; // every event, its payload and its reply
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -46,14 +47,15 @@ use serde::Serialize;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
-pub use catalogue::{EventInfo, markdown_table, schema};
+pub use catalogue::{EVENTS, EventInfo, markdown_table, schema};
 pub use clock::{ClockPause, HandlerClock};
 pub use face_request::{Dialog, DialogAnswer, FaceChange, WidgetPlace};
+pub use notifications::*;
 pub use payloads::*;
+pub use questions::*;
 pub use replies::*;
 pub use stream::EventStream;
 use stream::{STREAM_CAPACITY, StreamQueue};
-pub use table::*;
 
 /// Something that happens, and the reply that a handler may give.
 pub trait Event: Clone + Serialize + JsonSchema + Send + Sync + 'static {

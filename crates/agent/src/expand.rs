@@ -303,6 +303,11 @@ impl ExpandedText {
     }
 }
 
+/// Splits arguments as a shell splits words, at blanks but not within quotes. Nothing is expanded.
+pub fn split_words(line: &str) -> Vec<String> {
+    arguments::split(line).list
+}
+
 /// Splits `/name rest`; `None` if the text does not begin with a slash and a name.
 fn split_call(text: &str) -> Option<(&str, &str)> {
     let line = text.strip_prefix('/')?;

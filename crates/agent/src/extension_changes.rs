@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hardpan_economy::{Cause, Verdict};
 use hardpan_prompt::{AgentMessage, Hash, MessageId};
+use serde_json::{Value, json};
 
 /// What a handler changed in one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +77,10 @@ pub(crate) fn culprit(
         Cause::MessageChanged { .. } | Cause::LayoutChanged(_) | Cause::Folded => {
             differing.find(|change| matches!(change.change, Change::Messages(_)))
         }
+        // The change is the same kind of change before and after a resume.
+        Cause::Resumed if is_in_system(verdict) => {
+            differing.find(|change| matches!(change.change, Change::System(_)))
+        }
         _ => None,
     };
     // A body of its own explains any difference.
@@ -93,6 +98,31 @@ pub(crate) fn culprit(
             | Cause::EffortChanged
     );
     found.or_else(|| payload().filter(|_| is_difference)).map(|change| change.extension.clone())
+}
+
+fn is_in_system(verdict: &Verdict) -> bool {
+    verdict.first_difference.as_ref().is_some_and(|difference| difference.address.starts_with("system"))
+}
+
+/// What extensions put into the system prompt of a request, for its record: a process that resumes the session
+/// compares its first request with it. None if nothing was put there.
+pub(crate) fn stored_system_changes(changes: &[ExtensionChange]) -> Option<Value> {
+    let in_system = changes.iter().filter_map(|change| match change.change {
+        Change::System(hash) => Some(json!({"extension": change.extension, "hash": hash})),
+        _ => None,
+    });
+    let stored: Vec<Value> = in_system.collect();
+    (!stored.is_empty()).then_some(Value::Array(stored))
+}
+
+/// The changes that a record stores.
+pub(crate) fn read_system_changes(stored: &Value) -> Vec<ExtensionChange> {
+    let read = |stored: &Value| {
+        let extension = stored["extension"].as_str()?.into();
+        let hash = serde_json::from_value(stored["hash"].clone()).ok()?;
+        Some(ExtensionChange { extension, change: Change::System(hash) })
+    };
+    stored.as_array().into_iter().flatten().filter_map(read).collect()
 }
 
 #[cfg(test)]

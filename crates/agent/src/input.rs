@@ -17,7 +17,7 @@ impl Agent {
     ) -> Result<Result<PreparedInput, InputOutcome>, AgentError> {
         let typed = input.text.clone();
         let mut handled = false;
-        let (input, faults) = self
+        let (mut input, faults) = self
             .events()
             .ask_handlers(self, input, |input, reply| match reply {
                 InputReply::Continue => ControlFlow::Continue(()),
@@ -36,9 +36,17 @@ impl Agent {
         if handled {
             return Ok(Err(InputOutcome::Handled));
         }
-        let expanded = match input.source.is_typed() {
-            true => self.expansions().expand(&input.text),
-            false => ExpandedText::unchanged(&input.text),
+        let made = match input.source.is_typed() {
+            true => self.command_prompt(&input.text).await?,
+            false => None,
+        };
+        let expanded = match made {
+            Some(made) => {
+                input.images.extend(made.images);
+                ExpandedText::unchanged(&made.text)
+            }
+            None if input.source.is_typed() => self.expansions().expand(&input.text),
+            None => ExpandedText::unchanged(&input.text),
         };
         for text in expanded.notes {
             self.events().emit(self, Note { text, kind: NoteKind::Expansion }).await;

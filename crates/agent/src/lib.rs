@@ -44,6 +44,7 @@
 mod agent; // Agent: one conversation, as a handle that clones share
 mod answer_stream; // receiving an answer, piece by piece
 pub mod approval; // ApprovalRule: which tool calls may run without asking
+mod aside; // requests on behalf of somebody else, such as a server
 mod billing; // recording what each request cost, and why cached tokens were paid for again
 mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging it
 mod child_conversation; // the conversations of sub-agents
@@ -85,9 +86,10 @@ mod tool_switches; // which tools are switched off, stored in the session
 mod turn; // one turn: a request, its answer, what comes next
 
 pub use agent::{Agent, InputOutcome, WeakAgent};
+pub use aside::{AsideAnswer, AsideRequest};
 pub use cache_warmth::CacheWarmth;
 pub use child_conversation::ChildStart;
-pub use command::{ArgumentChoice, Command};
+pub use command::{ArgumentChoice, Command, CommandPrompt};
 pub use compact::{CompactReason, CompactionForecast, CompactionPrice, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
 pub use edit_blocks::EditBlockResult;
@@ -102,6 +104,7 @@ pub use events::{
 pub use hardpan_context::Coupling;
 pub use message_states::MessageRange;
 pub use navigate::BranchExit;
+pub use pages::PageAddition;
 pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use run_status::{Activity, RunPause, RunStatus, WorkClaim};

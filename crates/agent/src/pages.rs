@@ -1,7 +1,8 @@
 //! Pages: what the addresses in a prompt hold, as items of the context.
 //!
 //! A page is fetched once, before the run's first request, and stored in the session: a resumed
-//! conversation shows it as it was.
+//! conversation shows it as it was. Whoever has something else to read for the model adds it as a page
+//! with [`Agent::add_page`], under a name of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,9 +36,19 @@ const RULES_OF: &str = "fetch";
 struct StoredPage {
     /// Its number among all pages of the conversation, from 1.
     number: usize,
-    /// The message that named it.
-    message: MessageId,
+    /// The message that named it; none if no message did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<MessageId>,
     page: WebPage,
+}
+
+/// What became of a page that was to join the context.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PageAddition {
+    /// Requests show it; with the price of sending it for the first time.
+    Added(FetchedPage),
+    /// It is not sent, for this reason.
+    Refused(String),
 }
 
 /// The data of the session entry of a page that was closed.
@@ -81,6 +92,15 @@ pub(crate) fn page_items(custom: &BTreeMap<Arc<str>, Value>) -> Vec<Item> {
         shown_by: None,
     };
     stored_pages(custom).into_iter().map(item).collect()
+}
+
+impl FetchedPage {
+    /// That it joins the context, with its price.
+    pub fn sentence(&self) -> String {
+        let price = self.dollars.map(|dollars| format!(", {}", format_dollars(dollars)));
+        let (url, tokens, price) = (&self.url, format_number(self.tokens as u64), price.unwrap_or_default());
+        format!("{url} joins the context ({tokens} tokens{price}); /close {url} takes it out")
+    }
 }
 
 impl Agent {
@@ -138,6 +158,7 @@ impl Agent {
             tool_name: RULES_OF.into(),
             args: json!({"url": address}),
             subject: CallSubject::Url(address.clone()),
+            claim: None,
             agent: None,
         };
         let decision = self.inner.setup.approval_handler.approve_page(&question).await;
@@ -148,27 +169,68 @@ impl Agent {
         match reader.read(&address, self.now().as_millisecond()).await {
             Ok(page) => {
                 let bytes = page.text.len();
-                let fetched = self.price_page(url, &page);
-                let accepted = self.inner.setup.approval_handler.accept_page(&fetched).await;
-                if let ApprovalDecision::Deny { reason, .. } = accepted {
-                    let text = format!("{url} is not sent: {reason}");
-                    let kind = NoteKind::PageNotFetched { url: url.to_owned() };
-                    self.events().emit(self, Note { text, kind }).await;
-                    return Ok(());
+                match self.join_page(url, page, Some(message)).await? {
+                    PageAddition::Refused(reason) => {
+                        let text = format!("{url} is not sent: {reason}");
+                        let kind = NoteKind::PageNotFetched { url: url.to_owned() };
+                        self.events().emit(self, Note { text, kind }).await;
+                    }
+                    PageAddition::Added(fetched) => {
+                        let kind = NoteKind::PageFetched { url: url.to_owned(), bytes };
+                        self.events().emit(self, Note { text: fetched.sentence(), kind }).await;
+                    }
                 }
-                let number = next_number(&lock(&self.inner.conversation).custom);
-                let stored = StoredPage { number, message: message.clone(), page };
-                self.store_page(url, json!(stored)).await?;
-                let price = fetched.dollars.map(|dollars| format!(", {}", format_dollars(dollars)));
-                let (tokens, price) = (format_number(fetched.tokens as u64), price.unwrap_or_default());
-                let text =
-                    format!("{url} joins the context ({tokens} tokens{price}); /close {url} takes it out");
-                let kind = NoteKind::PageFetched { url: url.to_owned(), bytes };
-                self.events().emit(self, Note { text, kind }).await;
             }
             Err(error) => self.note_page_problem(url, &error.to_string()).await,
         }
         Ok(())
+    }
+
+    /// Adds something to read that is no page of the web, under a name of its own, unless it costs too
+    /// much. One that is there already gets this content.
+    pub async fn add_page(&self, page: WebPage) -> Result<PageAddition, AgentError> {
+        let name = page.url.clone();
+        self.join_page(&name, page, None).await
+    }
+
+    /// Gives a page another content. Requests show it as a change. Returns whether there is such a page and
+    /// its content is another one.
+    pub async fn update_page(&self, page: WebPage) -> Result<bool, AgentError> {
+        let name = page.url.clone();
+        let known = {
+            let conversation = lock(&self.inner.conversation);
+            let mut known = stored_pages(&conversation.custom).into_iter();
+            known.find(|(known, _)| *known == name).map(|(_, stored)| stored)
+        };
+        match known {
+            Some(stored) if stored.page.text != page.text => {
+                self.store_page(&name, json!(StoredPage { page, ..stored })).await?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Adds a page to the context, if its price is accepted.
+    async fn join_page(
+        &self,
+        url: &str,
+        page: WebPage,
+        message: Option<&MessageId>,
+    ) -> Result<PageAddition, AgentError> {
+        let fetched = self.price_page(url, &page);
+        let accepted = self.inner.setup.approval_handler.accept_page(&fetched).await;
+        if let ApprovalDecision::Deny { reason, .. } = accepted {
+            return Ok(PageAddition::Refused(reason));
+        }
+        let number = {
+            let conversation = lock(&self.inner.conversation);
+            let known = stored_pages(&conversation.custom).into_iter().find(|(known, _)| *known == url);
+            known.map_or_else(|| next_number(&conversation.custom), |(_, stored)| stored.number)
+        };
+        let stored = StoredPage { number, message: message.cloned(), page };
+        self.store_page(url, json!(stored)).await?;
+        Ok(PageAddition::Added(fetched))
     }
 
     /// What a page costs when it is sent for the first time.

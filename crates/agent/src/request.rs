@@ -120,7 +120,6 @@ impl Agent {
     ) -> Result<Snapshot, ObserveError> {
         let mut snapshot = run_state.observed_snapshot()?.clone();
         snapshot.now = self.now();
-        snapshot.system.skills.extend(self.discovered_skills());
         self.inner.setup.context_source.add_panels(&mut snapshot);
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
@@ -135,6 +134,7 @@ impl Agent {
         let requested = conversation.is_fold_requested.then_some(FoldReason::Requested);
         let lost = Self::lost_cache(&conversation, selection, snapshot.now);
         snapshot.fold = snapshot.fold.or(lost).or(requested);
+        self.add_discovered_skills(&mut snapshot);
         snapshot.cache_lifetime = self.cache_lifetime();
         let pauses = conversation.pauses.iter().copied().chain(conversation.pause_until(snapshot.now));
         snapshot.pauses = PauseCounts::new(pauses, &selection.target.profile.cache);

@@ -357,7 +357,7 @@ impl Agent {
         self.events().emit(self, MessageStart { message: message.clone(), input }).await;
         let saved = lock(&self.inner.conversation).add_message(message.clone(), ResultData::default());
         saved.await?;
-        self.events().emit(self, MessageEnd { message, input }).await;
+        self.events().emit(self, MessageEnd { message, input, response: None }).await;
         Ok(id)
     }
 
@@ -369,7 +369,7 @@ impl Agent {
     ) -> Result<(), AgentError> {
         let saved = lock(&self.inner.conversation).add_message(message.clone(), data);
         saved.await?;
-        self.events().emit(self, MessageEnd { message, input: None }).await;
+        self.events().emit(self, MessageEnd { message, input: None, response: None }).await;
         Ok(())
     }
 

@@ -60,6 +60,7 @@ impl Agent {
         // Dropping it waits until its file is written. A panic has been reported where it happened.
         let _ = tokio::task::spawn_blocking(move || drop(previous)).await;
         self.note_declared_tools();
+        self.forget_listed_skills();
         *lock(&self.inner.last_request) = None;
         *lock(&self.inner.request_before) = None;
         lock(&self.inner.selection).client = Arc::default();

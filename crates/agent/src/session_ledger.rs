@@ -26,11 +26,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use crate::extension_changes::{ExtensionChange, culprit};
+use crate::extension_changes::{ExtensionChange, culprit, read_system_changes, stored_system_changes};
 use stored_monitor::StoredMonitor;
 
 /// Type of the record that holds the costs of a run by key.
 const ITEMS_RECORD: &str = "hardpan.items";
+
+/// Part of a request's record: what extensions put into its system prompt.
+const SYSTEM_CHANGES: &str = "system_changes";
 
 /// The purpose of a sub-agent's requests, in the records of the conversation that started it.
 pub(crate) const TASK_PURPOSE: &str = "task";
@@ -127,6 +130,8 @@ impl SessionLedger {
         bill: impl IntoIterator<Item = &'a Entry>,
         branch: impl IntoIterator<Item = &'a Entry>,
     ) -> Self {
+        let branch: Vec<&Entry> = branch.into_iter().collect();
+        let changes_before = last_system_changes(&branch);
         let stored = StoredMonitor::from_entries(branch);
         let monitor = stored.monitor();
         let start = if monitor == CacheMonitor::new() { Continuity::Continued } else { Continuity::Resumed };
@@ -134,6 +139,7 @@ impl SessionLedger {
             ledger: ledger_from_entries(bill),
             monitor,
             start,
+            changes_before,
             stored,
             ..SessionLedger::default()
         }
@@ -195,6 +201,8 @@ impl SessionLedger {
             .collect();
         if !changed_by.is_empty() {
             extra.insert("changed_by".to_owned(), json!(changed_by));
+            let in_system = stored_system_changes(&self.changes_before);
+            extra.extend(in_system.map(|changes| (SYSTEM_CHANGES.to_owned(), changes)));
         }
         let record = request_record(bill, &charge, extra);
         if purpose == RequestPurpose::Turn {
@@ -278,6 +286,15 @@ impl SessionLedger {
     pub fn expires(&self) -> Option<Timestamp> {
         self.monitor.expires_at().and_then(|moment| Timestamp::from_millisecond(moment.0).ok())
     }
+}
+
+/// What extensions put into the system prompt of the last turn.
+fn last_system_changes(branch: &[&Entry]) -> Vec<ExtensionChange> {
+    let mut turns = branch.iter().rev().filter_map(|entry| match &entry.record {
+        Record::Request(request) if purpose(&request.purpose) == RequestPurpose::Turn => Some(request),
+        _ => None,
+    });
+    turns.next().and_then(|turn| turn.extra.get(SYSTEM_CHANGES)).map(read_system_changes).unwrap_or_default()
 }
 
 /// Bills a request that belongs to no conversation.

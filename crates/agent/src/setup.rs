@@ -16,7 +16,7 @@ use hardpan_context::{
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{DeniedBy, TokenUsage};
 use hardpan_providers::Client;
-use hardpan_tools::{CallSubject, PageReader, Scope, Tool, ToolRegistry};
+use hardpan_tools::{CallSubject, PageReader, Scope, Tool, ToolClaim, ToolRegistry};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -272,6 +272,9 @@ pub struct ApprovalRequest {
     pub args: Value,
     /// What the call acts on: what rules match.
     pub subject: CallSubject,
+    /// What the tool's server says about it, which nobody has checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ToolClaim>,
     /// Name of the sub-agent that makes the call; none for the agent of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,

@@ -100,9 +100,10 @@ impl Agent {
         calls: &[AnswerCall],
         token: &CancellationToken,
     ) -> Result<(Vec<AgentMessage>, Option<Arc<str>>), AgentError> {
-        let mut results = Vec::new();
+        let mut results: Vec<AgentMessage> = Vec::new();
         let mut looping = None;
-        let mut rest = calls;
+        let resolved: Vec<AnswerCall> = calls.iter().map(|call| self.resolve_inner_call(call)).collect();
+        let mut rest = resolved.as_slice();
         while !rest.is_empty() {
             self.wait_for_faces(token).await;
             let phrases = &self.inner.setup.texts.phrases.agent;
@@ -114,8 +115,9 @@ impl Agent {
                 None
             };
             if let Some((reason, phrase)) = skip {
-                for call in rest {
+                for _ in rest {
                     let skipped = NotRun::new(reason.clone(), phrase.as_str());
+                    let call = &calls[results.len()];
                     results.push(self.store_result(call, skipped.into()).await?);
                 }
                 break;
@@ -134,11 +136,31 @@ impl Agent {
                 }
                 let outcome = self.revise_result(call, outcome).await;
                 self.announce_settled(call, &outcome).await;
-                let result = self.store_result(call, outcome).await?;
+                let result = self.store_result(&calls[results.len()], outcome).await?;
                 results.push(result);
             }
         }
         Ok((results, looping))
+    }
+
+    /// The call that a call stands for, if its tool says so and both tools may be used; else the call
+    /// itself. It keeps its id.
+    fn resolve_inner_call(&self, call: &AnswerCall) -> AnswerCall {
+        let tool = self.tools().find(&call.call.name).ok().filter(|_| call.runnable.is_ok());
+        let inner = tool.and_then(|tool| tool.inner_call(&call.call.arguments.value()));
+        let is_known = |name: &str| {
+            !matches!(self.tools().find(name), Err(ToolUnavailable::Unknown | ToolUnavailable::Removed))
+        };
+        match inner.filter(|inner| is_known(&inner.name)) {
+            None => call.clone(),
+            Some(inner) => {
+                let mut resolved = call.clone();
+                resolved.raw = inner.arguments.to_string();
+                resolved.call.arguments = Json::new(&inner.arguments);
+                resolved.call.name = inner.name;
+                resolved
+            }
+        }
     }
 
     /// How many of the next calls run in parallel.
@@ -273,7 +295,8 @@ impl Agent {
         let ToolCallEvent { call_id, tool_name, input: args } = event;
         if tool.effect(&args) == Effect::Changes {
             let subject = tool.subject(&args);
-            let question = ApprovalRequest { call_id, tool_name, args, subject, agent: None };
+            let claim = tool.claim();
+            let question = ApprovalRequest { call_id, tool_name, args, subject, claim, agent: None };
             match self.inner.setup.approval_handler.approve(&question).await {
                 ApprovalDecision::Allow => {}
                 ApprovalDecision::AllowChanged { args, note } => {

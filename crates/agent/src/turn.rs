@@ -15,7 +15,7 @@ use crate::answer_stream::{PartialAnswer, StreamEnd, StreamOutcome, assistant_bo
 use crate::billing::RequestTimes;
 use crate::edit_blocks::{AnswerBlocks, StreamedBlocks};
 use crate::error::AgentError;
-use crate::events::{BeforeProviderRequest, MessageEnd, Note, NoteKind, RunEnd};
+use crate::events::{BeforeProviderRequest, MessageEnd, Note, NoteKind, ResponseIdentity, RunEnd};
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
 use crate::request::{HandledContext, PlannedRequest, RequestContent};
@@ -197,7 +197,10 @@ impl Agent {
         let billed =
             lock(&self.inner.conversation).messages.last().filter(|last| last.id == message.id).cloned();
         let message = billed.unwrap_or(message);
-        self.events().emit(self, MessageEnd { message: message.clone(), input: None }).await;
+        let response =
+            ResponseIdentity { id: answer.id.as_str().into(), model: answer.model.as_str().into() };
+        let ended = MessageEnd { message: message.clone(), input: None, response: Some(response) };
+        self.events().emit(self, ended).await;
         if !answer.sources.is_empty() {
             let (text, sources) = (list_sources(&answer.sources), answer.sources.clone());
             self.events().emit(self, Note { text, kind: NoteKind::Sources { sources } }).await;

@@ -9,7 +9,7 @@ use hardpan_agent::events::SwitchReason;
 use hardpan_agent::{AgentError, CustomMessage, SessionSwitchKind};
 use hardpan_context::{AssembleError, LayoutName, Target, fill_template};
 use hardpan_economy::{CostForecast, PlannedAction};
-use hardpan_models::ThinkingSetting;
+use hardpan_models::{Catalogue, ThinkingSetting};
 use hardpan_prompt::{MessagePart, Text, TokenCounter};
 use hardpan_session::{Entry, LogError, Record, Session, SessionError, SessionLog, SessionSummary};
 use hardpan_tools::{JournalError, UndoOutcome, UndoneFile};
@@ -170,6 +170,14 @@ impl ConversationApp {
             return Err(ActionError::NoMessages);
         }
         Ok(Session::open(&path)?)
+    }
+
+    /// Looks at the models of the settings, with those that extensions brought.
+    pub fn with_catalogue<T>(&self, look: impl FnOnce(&Catalogue) -> T) -> T {
+        match self.extensions.providers.catalogue() {
+            Some(catalogue) => look(&catalogue),
+            None => look(&self.settings.catalogue),
+        }
     }
 
     /// The model of this name, with what was learned about it. None for the model's own provider.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError, SERVER_TOOLS};
+use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError, SERVER_SAMPLING, SERVER_TOOLS};
 use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest, FetchedPage};
 use hardpan_economy::format::format_dollars;
@@ -238,8 +238,10 @@ impl Approver {
     /// The rules whose tool is not registered: most likely misspelled, and without effect.
     pub fn rules_for_unknown_tools(&self) -> Vec<String> {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_idle =
-            |rule: &&ApprovalRule| self.tools.describe(rule.tool()).is_none() && rule.tool() != SERVER_TOOLS;
+        let is_idle = |rule: &&ApprovalRule| {
+            self.tools.describe(rule.tool()).is_none()
+                && ![SERVER_TOOLS, SERVER_SAMPLING].contains(&rule.tool())
+        };
         let idle = allowed.iter().chain(&self.denied).filter(is_idle);
         idle.map(ToString::to_string).collect()
     }

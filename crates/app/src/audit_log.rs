@@ -267,7 +267,8 @@ mod tests {
     fn request(command: &str) -> ApprovalRequest {
         let args = serde_json::json!({ "command": command });
         let subject = CallSubject::Command(command.into());
-        ApprovalRequest { call_id: "c1".into(), tool_name: "bash".into(), args, subject, agent: None }
+        let (call_id, tool_name) = ("c1".into(), "bash".into());
+        ApprovalRequest { call_id, tool_name, args, subject, claim: None, agent: None }
     }
 
     #[test]

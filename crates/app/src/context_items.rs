@@ -156,7 +156,7 @@ impl ConversationApp {
         let closed = |is_closed: bool| {
             if is_closed { Ok(name.to_owned()) } else { Err(ContextItemError::NotOpen(name.to_owned())) }
         };
-        if name.contains("://") {
+        if name.contains("://") || self.agent.pages().iter().any(|page| page == name) {
             return closed(self.agent.close_page(name).await?);
         }
         if let Some(id) = name.strip_prefix(DOCUMENT_PREFIX) {

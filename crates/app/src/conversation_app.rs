@@ -18,7 +18,7 @@ use crate::approval::{ApprovalMode, Approver, UserPrompter};
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::deferred::DeferredCommands;
 use crate::extensions::{Extensions, FoundExtension};
-use crate::mcp::McpServers;
+use crate::mcp::{AttachedResource, McpServers, ResourceError};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
 use crate::notice::NoticeSink;
@@ -27,6 +27,7 @@ use crate::session_folder::ScratchFolder;
 use crate::session_origin::ForeignSessions;
 use crate::settings::Settings;
 use crate::target::TargetNotices;
+use crate::telemetry::ConversationTelemetry;
 use crate::tool_set::ToolSet;
 use crate::workspace_context::{PinnedContext, WorkspaceContext};
 use hardpan_agent::expand::{AgentDefinition, DEFAULT_AGENT};
@@ -61,6 +62,7 @@ pub struct ConversationApp {
     pub extensions: Extensions,
     /// Extensions that wait for [`ConversationApp::load_extensions`].
     pub(crate) found_extensions: Mutex<Vec<FoundExtension>>,
+    pub(crate) telemetry: ConversationTelemetry,
     pub(crate) approvals: Arc<Approver>,
     pub(crate) reserved_names: Vec<&'static str>,
     pub(crate) connection: Arc<ProviderConnection>,
@@ -114,6 +116,13 @@ impl ConversationApp {
         self.images.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Adds a resource of a server to the context; its images go with the next prompt.
+    pub async fn attach_resource(&self, name: &str) -> Result<AttachedResource, ResourceError> {
+        let attached = self.mcp.attach_resource(name).await?;
+        self.images.lock().unwrap_or_else(PoisonError::into_inner).extend(attached.images.iter().cloned());
+        Ok(attached)
+    }
+
     /// Tells the person something.
     pub fn notice(&self, notice: Notice) {
         self.notices.notice(notice);
@@ -140,6 +149,9 @@ impl ConversationApp {
             return Attachments::default();
         }
         let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
+        if source == PromptSource::Typed {
+            self.mcp.note_mentions(prompt);
+        }
         let mentioned = Mentions::find(prompt, &self.scope, source);
         mentioned.files.into_iter().for_each(|path| self.context.open(path));
         for (path, image) in mentioned.images {
@@ -187,6 +199,7 @@ impl ConversationApp {
             pinned.agent = self.context.pinned_context().agent;
         }
         let panels = restore_panels(&conversation);
+        self.mcp.take_up(&conversation, &self.agent.target());
         let is_fork = matches!(how, SessionSwitchKind::Fork { .. });
         self.agent.switch_session(conversation, how).await;
         if is_fork {
@@ -203,7 +216,7 @@ impl ConversationApp {
 
     /// Goes on as the agent that a conversation had.
     fn restore_agent(&self, name: Option<&str>) {
-        let found = name.map_or(Ok(None), |name| find_agent(self.agent.expansions(), name));
+        let found = name.map_or(Ok(None), |name| find_agent(self.agent.own_expansions(), name));
         let found = found.unwrap_or_else(|unknown| {
             self.notices.notice(Notice::AgentGone(unknown));
             None
@@ -213,7 +226,7 @@ impl ConversationApp {
 
     /// The agents that there are besides the default one.
     pub fn agents(&self) -> &[AgentDefinition] {
-        &self.agent.expansions().agents
+        &self.agent.own_expansions().agents
     }
 
     /// Name of the agent that works.
@@ -224,18 +237,25 @@ impl ConversationApp {
     /// Works as another agent from the next request on: with its text, its tools and its model. That
     /// changes the system prompt, so nothing after it is read from the cache.
     pub async fn switch_agent(&self, name: &str) -> Result<(), ActionError> {
-        let found = find_agent(self.agent.expansions(), name)?.cloned();
+        let found = find_agent(self.agent.own_expansions(), name)?.cloned();
         if let Some(model) = found.as_ref().and_then(|agent| agent.model.clone()) {
             self.select_model(None, model).await?;
         }
-        let before = find_agent(self.agent.expansions(), &self.agent_name()).ok().flatten();
+        let before = find_agent(self.agent.own_expansions(), &self.agent_name()).ok().flatten();
         switch_tools(self.agent.tools(), before, found.as_ref());
         self.context.select_agent(found.as_ref());
         Ok(())
     }
 
-    /// Ends what goes on behind the conversation, such as indexing; called before the program ends.
+    /// Ends what goes on behind the conversation, such as indexing, and sends what is left of its
+    /// telemetry; called before the program ends.
     pub async fn stop_background_work(&self) {
+        self.stop_indexing().await;
+        self.telemetry.finish().await;
+    }
+
+    /// Stops building the index of symbols; requests do without it until it is asked for again.
+    pub async fn stop_indexing(&self) {
         let context = self.context.clone();
         // A panic in there has been reported; the program ends anyway.
         let _ = tokio::task::spawn_blocking(move || context.stop_indexing()).await;
@@ -263,14 +283,16 @@ impl ConversationApp {
         // As above.
         let _ = self.panels.store(&self.agent).await;
         self.deferred.store(&self.agent).await;
-        self.connection.save_learned();
+        let ((session, _), requests) = (self.agent.session(), self.agent.token_usage().requests);
+        let is_real = self.is_stored() && !self.is_simulated() && requests > 0;
+        self.connection.save_learned(is_real.then_some((&*session, requests)));
     }
 }
 
-/// Whether a text calls one of the agent's slash commands.
+/// Whether a text calls one of the agent's slash commands, other than those that make a prompt.
 pub fn is_command(agent: &Agent, text: &str) -> bool {
     let name = text.strip_prefix('/').map(|rest| rest.split(char::is_whitespace).next().unwrap_or_default());
-    name.is_some_and(|name| agent.commands().contains_key(name))
+    name.is_some_and(|name| agent.commands().get(name).is_some_and(|command| !command.is_prompt()))
 }
 
 /// The pinned context that an earlier run of the conversation stored; empty if there is none.

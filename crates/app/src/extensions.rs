@@ -5,6 +5,7 @@
 //! subscribes becomes one handler of the agent's [`Events`](hardpan_agent::Events): order, chaining,
 //! copies and time limits are those of any other handler.
 
+mod api; // what goes to extensions and comes back, as types
 mod discovery; // where extensions are looked for
 mod entries; // entries of the session as extensions know them
 mod event_order; // ToolEventOrder: in which order an extension hears of a tool call
@@ -24,6 +25,7 @@ pub mod typings; // the files of a new extension
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -44,7 +46,7 @@ use crate::options::OpenOptions;
 use crate::tool_set::web_options;
 
 /// How long an extension may take until it is loaded: no conversation waits for one that never is.
-const LOAD_TIME: Duration = Duration::from_secs(20);
+const LOAD_TIME: Duration = Duration::from_secs(60);
 
 /// The extensions of a conversation.
 pub struct Extensions {
@@ -57,6 +59,8 @@ pub struct Extensions {
     editor_text: Arc<Mutex<String>>,
     /// Where extensions were loaded; empty if none was found.
     runtime: OnceLock<tokio::runtime::Handle>,
+    /// Whether there were extensions to load, whose files are then watched.
+    has_found: AtomicBool,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
 }
@@ -120,15 +124,17 @@ impl Extensions {
             providers: Arc::default(),
             editor_text: Arc::default(),
             runtime: OnceLock::new(),
+            has_found: AtomicBool::new(false),
             reloading: tokio::sync::Mutex::default(),
         }
     }
 
     /// Loads extensions, one after the other. One that cannot be loaded is told of and left out.
     pub(crate) async fn load(&self, app: &Arc<ConversationApp>, found: Vec<FoundExtension>) {
+        self.runtime.get_or_init(tokio::runtime::Handle::current);
         if !found.is_empty() {
+            self.has_found.store(true, Ordering::Relaxed);
             let setting = self.setting(app);
-            self.runtime.get_or_init(|| setting.runtime.clone());
             let bus = Arc::new(ExtensionBus::default());
             for extension in found {
                 self.load_one(app, &setting, &bus, extension).await;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use hardpan_economy::tool_loading::USUAL_REQUESTS;
 use hardpan_files::{read_small_text, write_private_file};
 use hardpan_prompt::TokenFactor;
 use hardpan_providers::CapabilityCache;
@@ -14,6 +15,12 @@ use crate::settings::UserFolders;
 /// The largest file that is read, in bytes; it has some hundred for each model.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Before this many conversations nothing is concluded from their length.
+const LEAST_CONVERSATIONS: usize = 5;
+
+/// Of how many conversations the length is remembered.
+const MOST_CONVERSATIONS: usize = 30;
+
 /// Facts learned from providers' answers. Deleting the file is safe: they are learned again.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,6 +29,8 @@ pub struct LearnedState {
     refusals: serde_json::Value,
     /// The model's tokens per token that we count, by `provider/model`.
     factors: BTreeMap<String, TokenFactor>,
+    /// How many requests the latest conversations had, the oldest first, by session.
+    conversations: Vec<(String, u32)>,
     #[serde(skip)]
     path: Option<PathBuf>,
 }
@@ -43,6 +52,25 @@ impl LearnedState {
     /// The features that models refused, for a new client.
     pub fn refusals(&self) -> CapabilityCache {
         CapabilityCache::from_json(&self.refusals.to_string())
+    }
+
+    /// How many requests a conversation is expected to have: the median of the latest ones, or a usual
+    /// number before there are enough of them.
+    pub fn usual_requests(&self) -> u32 {
+        if self.conversations.len() < LEAST_CONVERSATIONS {
+            return USUAL_REQUESTS;
+        }
+        let mut counts: Vec<u32> = self.conversations.iter().map(|(_, requests)| *requests).collect();
+        counts.sort_unstable();
+        counts[counts.len() / 2].max(1)
+    }
+
+    /// Notes how many requests a conversation has had so far.
+    pub fn note_requests(&mut self, session: &str, requests: u32) {
+        self.conversations.retain(|(other, _)| other != session);
+        self.conversations.push((session.to_owned(), requests));
+        let surplus = self.conversations.len().saturating_sub(MOST_CONVERSATIONS);
+        self.conversations.drain(..surplus);
     }
 
     /// Forgets what servers have refused, so that the next request tries it again.

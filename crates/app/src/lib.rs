@@ -85,6 +85,7 @@ mod slow_index; // a request does not wait for a slow index
 pub mod subagents; // agents that work on a task beside the conversation
 pub mod symbol_map; // the symbol index of a folder, and its map in a prompt
 pub mod target; // which model a request is for, and in which layout
+mod telemetry; // ConversationTelemetry: OpenTelemetry, in builds that have it
 pub mod tool_set; // ToolSet: the tools, and what they share
 pub mod workspace_context; // WorkspaceContext: what the folder contributes to each request
 

@@ -4,31 +4,56 @@
 //! that a conversation begins with the same tools although a server is still starting. What requests
 //! declare stays as it is until a fold, whatever servers list later: see [`ToolRegistry`].
 
+mod client_host; // ServerHost: what a server tells and asks
+mod conversation_link; // ConversationLink: the conversation and the person that servers act for
+mod deferred_tools; // ToolFinder: finds and calls tools that no request declares
 mod found_servers; // FoundServer: a server that the user has set up for another agent
+mod jsonc; // parse_jsonc: JSON with comments
+mod loading_plan; // LoadingPlan: which tools requests declare, and what that costs
+mod login; // login_file: where the login at a server is kept
+mod parts; // ServerParts: what a server brings besides tools
+mod prompts; // prompts of servers as slash commands
+mod questions; // questions of servers to the person
+mod resources; // resources of servers as pages
+mod sampling; // requests of servers to a model
 mod server_tool; // McpTool: a tool whose calls a server carries out
+mod tool_search; // which tools a query means
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hardpan_agent::Agent;
 use hardpan_agent::events::{AgentStart, SessionStart};
+use hardpan_agent::{Agent, Conversation};
+use hardpan_context::Target;
 use hardpan_files::{create_private_folder, read_small_text, write_private_file};
 use hardpan_mcp::{
-    Connection, ProgramConfinement, ProgramPlace, ServerConfig, ServerConfigs, ServerError, ServerName,
-    ServerTool,
+    Connection, Login, ProgramConfinement, ProgramPlace, ServerConfig, ServerConfigs, ServerError,
+    ServerName, ServerPrompt, ServerResource, ServerTool, ToolLoadingSetting,
 };
 use hardpan_sandbox::{FileHandle, SandboxLauncher};
 use hardpan_tools::{Confinement, Tool, ToolRegistry, ToolSource};
 
+use crate::approval::Approver;
 use crate::command_sandbox::without_restrictions;
 use crate::notice::{Notice, NoticeSink};
 use crate::tool_set::ToolSet;
+use client_host::ServerHost;
+use deferred_tools::ToolFinder;
+use loading_plan::{ListedServer, StoredLoading};
+use parts::ServerParts;
 use server_tool::McpTool;
 
+pub(crate) use conversation_link::ConversationLink;
+pub(crate) use deferred_tools::finder_source;
+pub use deferred_tools::shown_call;
 pub use found_servers::{FoundServer, UnusableServer, find_servers};
+pub use loading_plan::{LoadingPlan, declaration_tokens};
+pub use login::login_file;
+pub use resources::{AttachedResource, ResourceError};
 
 /// How long the first request waits for servers whose tools are not remembered.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -42,7 +67,31 @@ const MAX_REMEMBERED: u64 = 16 << 20;
 /// The servers of a conversation.
 pub struct McpServers {
     servers: Vec<Arc<McpServer>>,
+    link: Arc<ConversationLink>,
     has_begun: Arc<AtomicBool>,
+    finder: Arc<ToolFinder>,
+    /// How the tools are loaded where a server's own settings do not say it.
+    loading: ToolLoadingSetting,
+    /// How many requests a conversation is expected to have.
+    requests: u32,
+    /// Whether it is decided how the tools of this conversation are loaded.
+    is_decided: AtomicBool,
+}
+
+/// What the servers of a conversation have in common.
+pub(crate) struct McpSetup<'a> {
+    /// The servers.
+    pub configs: &'a ServerConfigs,
+    /// How the tools are loaded where a server's own settings do not say it.
+    pub loading: ToolLoadingSetting,
+    /// How many requests a conversation is expected to have.
+    pub requests: u32,
+    /// The user's cache folder.
+    pub cache: Option<&'a Path>,
+    /// Where their tools are registered.
+    pub registry: &'a ToolRegistry,
+    /// Where programs run.
+    pub place: ProgramPlace,
 }
 
 /// A server and what it brings.
@@ -54,8 +103,14 @@ pub struct ServerReport {
     pub place: String,
     /// Whether conversations use it.
     pub enabled: bool,
+    /// The login at it, if there is one.
+    pub login: Option<Login>,
     /// Its tools, or why it cannot be used.
     pub tools: Result<Vec<ServerTool>, ServerError>,
+    /// Its prompts.
+    pub prompts: Vec<ServerPrompt>,
+    /// What it has to read.
+    pub resources: Vec<ServerResource>,
 }
 
 /// One server of a conversation.
@@ -64,6 +119,7 @@ pub(crate) struct McpServer {
     config: ServerConfig,
     place: ProgramPlace,
     registry: ToolRegistry,
+    finder: Arc<ToolFinder>,
     notices: Arc<dyn NoticeSink>,
     /// Where its list is remembered.
     remembered: Option<PathBuf>,
@@ -74,25 +130,17 @@ pub(crate) struct McpServer {
     is_listing: AtomicBool,
     /// Whether requests have been made, so that changes wait.
     has_begun: Arc<AtomicBool>,
+    link: Arc<ConversationLink>,
+    parts: ServerParts,
 }
 
 impl McpServers {
-    /// These servers. Registers the tools that they are remembered to have, in the user's `cache`; none is
+    /// These servers. Registers the tools that they are remembered to have, in the user's cache; none is
     /// started.
-    pub(crate) fn new(
-        configs: &ServerConfigs,
-        cache: Option<&Path>,
-        root: &Path,
-        tool_set: &ToolSet,
-        launcher: Option<SandboxLauncher>,
-        notices: &Arc<dyn NoticeSink>,
-    ) -> Self {
-        let place = ProgramPlace {
-            root: root.to_owned(),
-            environment: std::env::vars_os().collect(),
-            plain: confinement(&without_restrictions(launcher), None),
-            sandboxed: confinement(&tool_set.commands.confinement, Some(root)),
-        };
+    pub(crate) fn new(setup: McpSetup<'_>, notices: &Arc<dyn NoticeSink>, link: ConversationLink) -> Self {
+        let link = Arc::new(link);
+        let McpSetup { configs, loading, requests, cache, registry, place } = setup;
+        let finder = Arc::new(ToolFinder::new(registry.clone()));
         let folder = cache.map(|cache| cache.join("mcp"));
         let has_begun = Arc::new(AtomicBool::new(false));
         let server = |(name, config): (&ServerName, &ServerConfig)| {
@@ -101,22 +149,69 @@ impl McpServers {
                 name: name.clone(),
                 config: config.clone(),
                 place: place.clone(),
-                registry: tool_set.tools.clone(),
+                registry: registry.clone(),
+                finder: finder.clone(),
                 notices: notices.clone(),
                 remembered: folder.as_ref().map(file),
                 connection: tokio::sync::Mutex::default(),
                 tools: Mutex::default(),
                 is_listing: AtomicBool::new(false),
                 has_begun: has_begun.clone(),
+                link: link.clone(),
+                parts: ServerParts::default(),
             });
+            if let Some(file) = server.prompts_file() {
+                server.parts.read_remembered(&file);
+            }
             if let Some(tools) = server.read_remembered().filter(|_| config.enabled) {
                 server.register(&tools);
                 *server.listed() = Some(tools);
             }
             server
         };
-        let servers = configs.iter().map(server).collect();
-        McpServers { servers, has_begun }
+        let servers: Vec<Arc<McpServer>> = configs.iter().map(server).collect();
+        finder.connect(&servers);
+        let is_decided = AtomicBool::new(false);
+        McpServers { servers, link, has_begun, finder, loading, requests, is_decided }
+    }
+
+    /// Takes up a conversation: one that has begun loads tools as it did; a new one as the plan says, which
+    /// is made again when it begins.
+    pub(crate) fn take_up(&self, conversation: &Conversation, target: &Target) {
+        let stored = StoredLoading::of(conversation);
+        self.is_decided.store(stored.is_some(), Ordering::Relaxed);
+        let names = self.enabled().map(|server| &server.name);
+        let chosen = match stored {
+            Some(stored) => stored.on_demand(names),
+            None => self.plan(target).on_demand,
+        };
+        self.finder.choose(chosen);
+    }
+
+    /// How the tools of a new conversation with this model would be loaded, by the lists that are known.
+    pub fn plan(&self, target: &Target) -> LoadingPlan {
+        let listed = |server: &Arc<McpServer>| ListedServer {
+            name: server.name.clone(),
+            setting: server.config.tools.unwrap_or(self.loading),
+            tools: server.listed().clone(),
+        };
+        LoadingPlan::new(&self.enabled().map(listed).collect::<Vec<_>>(), target, self.requests)
+    }
+
+    /// Decides how the tools of a new conversation are loaded, and stores that.
+    async fn decide_loading(&self, agent: &Agent) {
+        if self.is_decided.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let chosen: BTreeSet<ServerName> = self.plan(&agent.target()).on_demand;
+        self.finder.choose(chosen.clone());
+        let stored = StoredLoading::new(self.enabled().map(|server| &server.name), &chosen);
+        if !stored.is_at_once()
+            && let Ok(data) = serde_json::to_value(stored)
+        {
+            // A session that cannot be written reports it with the next message.
+            let _ = agent.store_extension_state(StoredLoading::ENTRY, data).await;
+        }
     }
 
     fn enabled(&self) -> impl Iterator<Item = &Arc<McpServer>> {
@@ -125,10 +220,15 @@ impl McpServers {
 
     /// Starts the servers when the agent starts, and lets the first request wait for those of which
     /// nothing is known, but not for long.
-    pub(crate) fn follow(self: &Arc<Self>, agent: &Agent) {
+    pub(crate) fn follow(self: &Arc<Self>, agent: &Agent, approver: &Arc<Approver>) {
         if self.enabled().next().is_none() {
             return;
         }
+        self.link.connect(agent, approver);
+        for server in self.enabled() {
+            prompts::register_commands(server, &server.parts.prompts().unwrap_or_default());
+        }
+        self.follow_resources(agent);
         let servers = Arc::downgrade(self);
         agent.events().subscribe::<SessionStart, _>("hardpan", move |_, _| {
             for server in servers.upgrade().iter().flat_map(|servers| servers.enabled()) {
@@ -138,7 +238,7 @@ impl McpServers {
             async { Ok(()) }
         });
         let servers = Arc::downgrade(self);
-        agent.events().subscribe::<AgentStart, _>("hardpan", move |_, _| {
+        agent.events().subscribe::<AgentStart, _>("hardpan", move |_, agent| {
             let servers = servers.upgrade();
             async move {
                 let Some(servers) = servers else { return Ok(()) };
@@ -149,6 +249,7 @@ impl McpServers {
                     // A server that is late brings its tools at the next fold.
                     let _ = tokio::time::timeout(FIRST_WAIT, starting).await;
                 }
+                servers.decide_loading(&agent).await;
                 servers.has_begun.store(true, Ordering::Relaxed);
                 Ok(())
             }
@@ -160,10 +261,19 @@ impl McpServers {
         join_all(self.servers.iter().map(|server| async {
             let tools = match server.config.enabled {
                 false => Ok(Vec::new()),
-                true => server.connect().await.map(|_| server.listed().clone().unwrap_or_default()),
+                true => match server.connect().await {
+                    Ok(connection) => {
+                        server.learn_parts(&connection).await;
+                        Ok(server.listed().clone().unwrap_or_default())
+                    }
+                    Err(error) => Err(error),
+                },
             };
             let (name, place) = (server.name.clone(), server.config.place());
-            ServerReport { name, place, enabled: server.config.enabled, tools }
+            let prompts = server.parts.prompts().filter(|_| tools.is_ok()).unwrap_or_default();
+            let resources = server.parts.resources().listed;
+            let (login, enabled) = (server.login(), server.config.enabled);
+            ServerReport { name, place, enabled, login, tools, prompts, resources }
         }))
         .await
     }
@@ -172,6 +282,11 @@ impl McpServers {
 impl McpServer {
     fn listed(&self) -> std::sync::MutexGuard<'_, Option<Vec<ServerTool>>> {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The login at it; one that cannot be read is told when the server is used.
+    fn login(&self) -> Option<Login> {
+        login_file(&self.name, &self.config, self.place.logins.as_deref())?.read().ok().flatten()
     }
 
     fn read_remembered(&self) -> Option<Vec<ServerTool>> {
@@ -202,14 +317,19 @@ impl McpServer {
         }
         // The former one ends first.
         *held = None;
-        let server = Arc::downgrade(self);
-        let runtime = tokio::runtime::Handle::current();
-        let tools_changed = Arc::new(move || Self::note_change(&server, &runtime));
-        let (connection, tools) =
-            Connection::open(&self.name, &self.config, &self.place, tools_changed).await?;
+        self.parts.note_start();
+        let host =
+            Arc::new(ServerHost { server: Arc::downgrade(self), runtime: tokio::runtime::Handle::current() });
+        let (connection, tools) = Connection::open(&self.name, &self.config, &self.place, host).await?;
         self.take_list(&tools);
         let connection = Arc::new(connection);
         *held = Some(connection.clone());
+        let (server, opened) = (self.clone(), Arc::downgrade(&connection));
+        tokio::spawn(async move {
+            if let Some(connection) = opened.upgrade() {
+                server.learn_parts(&connection).await;
+            }
+        });
         Ok(connection)
     }
 
@@ -239,7 +359,8 @@ impl McpServer {
         }
         self.remember(tools);
         self.register(tools);
-        if self.has_begun.load(Ordering::Relaxed) {
+        // What searches find waits for nothing.
+        if self.has_begun.load(Ordering::Relaxed) && !self.finder.has(&self.name) {
             let (before, now) = (before.unwrap_or_default(), tools);
             let changed = now.iter().filter(|tool| !before.contains(tool)).count();
             let is_gone = |tool: &&ServerTool| !now.iter().any(|other| other.name == tool.name);
@@ -250,13 +371,49 @@ impl McpServer {
     }
 
     fn register(self: &Arc<Self>, tools: &[ServerTool]) {
-        let source = ToolSource::named(format!("mcp:{}", self.name));
+        let source = server_source(&self.name);
         let tools =
             tools.iter().map(|tool| -> Arc<dyn Tool> { Arc::new(McpTool::new(self, tool)) }).collect();
         for taken in self.registry.replace_source(&source, tools) {
             let error = format!("{taken}; this tool of it is left out");
             self.notices.notice(Notice::McpServerFailed { server: self.name.to_string(), error });
         }
+        if self.finder.has(&self.name) {
+            self.finder.refresh();
+        }
+    }
+}
+
+/// Who brings the tools of a server.
+fn server_source(name: &ServerName) -> ToolSource {
+    ToolSource::named(format!("mcp:{name}"))
+}
+
+/// Where the programs of servers run.
+pub(crate) fn program_place(
+    root: &Path,
+    logins: Option<PathBuf>,
+    tool_set: &ToolSet,
+    launcher: Option<SandboxLauncher>,
+) -> ProgramPlace {
+    ProgramPlace {
+        root: root.to_owned(),
+        logins,
+        environment: std::env::vars_os().collect(),
+        plain: confinement(&without_restrictions(launcher), None),
+        sandboxed: confinement(&tool_set.commands.confinement, Some(root)),
+    }
+}
+
+/// Where programs would run that are never started.
+pub(crate) fn shown_place(root: &Path) -> ProgramPlace {
+    let refused = || ProgramConfinement::Refused("requests are only shown".into());
+    ProgramPlace {
+        root: root.to_owned(),
+        logins: None,
+        environment: Default::default(),
+        plain: refused(),
+        sandboxed: refused(),
     }
 }
 

@@ -52,6 +52,20 @@ pub enum IndexProgress {
     Finished,
 }
 
+/// Why telemetry cannot be sent.
+#[cfg(feature = "otel")]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+#[non_exhaustive]
+pub enum TelemetryError {
+    /// The settings or the variables have a mistake.
+    Settings(#[from] hardpan_telemetry::TelemetrySettingsError),
+    /// The collector cannot be reached, or refuses what it is sent.
+    Export(#[from] hardpan_telemetry::ExportError),
+    /// Nothing can be sent over HTTP.
+    Transport(#[from] hardpan_providers::TransportError),
+}
+
 /// Something that the user should know. `Display` gives the sentence, with what to do about it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -83,6 +97,14 @@ pub enum Notice {
     ProjectProvidersIgnored {
         /// The project's file.
         path: PathBuf,
+    },
+    /// The settings ask for telemetry, which this build does not have.
+    TelemetryNotBuilt,
+    /// Telemetry that somebody asked for cannot be sent.
+    #[cfg(feature = "otel")]
+    TelemetryNotSent {
+        /// Why not.
+        error: TelemetryError,
     },
     /// The custom prompt cannot be found, or is empty: a minimal one is sent.
     PromptMissing {
@@ -303,6 +325,13 @@ impl fmt::Display for Notice {
                 "this conversation is not stored: nothing can be written to {} ({error}); name another data folder in HARDPAN_DATA_DIR",
                 folder.display()
             ),
+            Notice::TelemetryNotBuilt => f.write_str(
+                "config.toml asks for [telemetry], but this build of Hardpan has none: build it with `--features otel`, or remove the table",
+            ),
+            #[cfg(feature = "otel")]
+            Notice::TelemetryNotSent { error } => {
+                write!(f, "telemetry is not sent: {error}; the agent works on without it")
+            }
             Notice::ProjectNotTrusted => f.write_str(
                 "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
             ),

@@ -29,7 +29,7 @@ use crate::git_access::{find_programs, git_for, git_options};
 use crate::git_branch::record_git_branch;
 use crate::hooks::{self, HookPlace};
 use crate::learned_state::LearnedState;
-use crate::mcp::McpServers;
+use crate::mcp::{ConversationLink, McpServers, McpSetup, program_place};
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::options::{
     OpenOptions, RequestOptions, RequestPurpose, SessionChoice, SessionStorage, TargetOptions,
@@ -47,6 +47,7 @@ use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
     resolve_lifetime, resolve_target, undecided_providers,
 };
+use crate::telemetry::ConversationTelemetry;
 use crate::tool_set::{CommandSetup, SessionArtifacts, ToolSet, web_options};
 use crate::workspace_context::WorkspaceContext;
 
@@ -212,18 +213,27 @@ impl ConversationApp {
         ));
         let data = options.user_folders.data.as_deref().filter(|_| options.storage == SessionStorage::Stored);
         let log = Arc::new(AuditLog::new(data, &scope.root, secrets.known.clone()));
+        let telemetry = ConversationTelemetry::open(&settings.config.telemetry, &secrets.known, notices);
         // Before the rules are read, and in the same order in every conversation.
         let mut servers = options.mcp_servers.clone();
         servers.extend(settings.config.mcp_servers.clone());
         let cache = settings.user_folders.cache.as_deref();
-        let mcp = Arc::new(McpServers::new(
-            &servers,
+        let mcp_setup = McpSetup {
+            configs: &servers,
+            loading: settings.config.mcp_tools.unwrap_or_default(),
+            requests: state.usual_requests(),
             cache,
-            &root,
-            &tool_set,
-            options.sandbox_launcher.clone(),
-            notices,
-        ));
+            registry: &tool_set.tools,
+            place: program_place(
+                &root,
+                settings.user_folders.logins(),
+                &tool_set,
+                options.sandbox_launcher.clone(),
+            ),
+        };
+        let link = ConversationLink::new(settings.clone(), face.prompter.clone());
+        let mcp = Arc::new(McpServers::new(mcp_setup, notices, link));
+        mcp.take_up(&conversation, &target);
         let task_tool_agents = offers_tasks(&settings, &expansions.agents).then(|| expansions.agents.clone());
         if let Some(agents) = &task_tool_agents {
             // Before the rules are read, which may name it.
@@ -242,6 +252,7 @@ impl ConversationApp {
                 agent_settings: agent_settings(&settings),
                 journal: tool_set.journal.clone(),
                 log: log.clone(),
+                telemetry: telemetry.clone(),
                 limits: settings.config.task.limits(),
                 free_tools,
                 questions: Arc::default(),
@@ -284,8 +295,9 @@ impl ConversationApp {
         }
         tool_set.follow(&agent);
         log.follow(&agent);
+        telemetry.follow(&agent, &context);
         panels.follow(&agent);
-        mcp.follow(&agent);
+        mcp.follow(&agent, &approver);
         record_git_branch(&agent, root.clone());
         if !settings.config.hooks.is_empty() {
             let place = HookPlace {
@@ -310,6 +322,7 @@ impl ConversationApp {
             tool_set,
             deferred,
             mcp,
+            telemetry,
             extensions: Extensions::new(options.clone(), root),
             found_extensions: Mutex::new(found_extensions),
             approvals: approver,

@@ -58,10 +58,14 @@ impl ProviderConnection {
         }
     }
 
-    /// Stores what answers taught, for the next process.
-    pub(crate) fn save_learned(&self) {
+    /// Stores what answers taught, for the next process, and how many requests a session has had.
+    pub(crate) fn save_learned(&self, session: Option<(&str, u64)>) {
         let factor = self.factor.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        LearnedState::load(&self.settings.user_folders).save(&self.learned, factor);
+        let mut state = LearnedState::load(&self.settings.user_folders);
+        if let Some((session, requests)) = session {
+            state.note_requests(session, u32::try_from(requests).unwrap_or(u32::MAX));
+        }
+        state.save(&self.learned, factor);
     }
 }
 

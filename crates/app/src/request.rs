@@ -31,6 +31,7 @@ use crate::gather::{
 };
 use crate::git_access::{find_programs, git_for};
 use crate::learned_state::LearnedState;
+use crate::mcp::{ConversationLink, McpServers, McpSetup, shown_place};
 use crate::mentions::Mentions;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
 use crate::open::{
@@ -180,6 +181,21 @@ pub async fn assemble(
     if options.tools {
         panels.register_tools(&tools, context.clone());
         register_shown_tool(settings, &expansions.agents, &tools);
+    }
+    let mcp_setup = McpSetup {
+        configs: &settings.config.mcp_servers,
+        loading: settings.config.mcp_tools.unwrap_or_default(),
+        requests: state.usual_requests(),
+        cache: settings.user_folders.cache.as_deref(),
+        registry: &tools,
+        place: shown_place(&root),
+    };
+    // What the servers are remembered to have; none is started.
+    let mcp = options
+        .tools
+        .then(|| McpServers::new(mcp_setup, notices, ConversationLink::new(settings.clone(), None)));
+    if let Some(mcp) = &mcp {
+        mcp.take_up(&conversation, &target);
     }
     context.select_agent(chosen_agent.as_ref());
     if conversation.messages.is_empty() || options.target.agent.is_some() {

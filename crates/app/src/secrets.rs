@@ -9,6 +9,7 @@ use hardpan_files::FileGuard;
 use hardpan_prompt::Prompt;
 use hardpan_workspace::find_project_root;
 
+use crate::mcp::login_file;
 #[cfg(doc)]
 use crate::notice::Notice;
 use crate::settings::Settings;
@@ -58,6 +59,14 @@ pub fn secret_settings(settings: &Settings, folder: &Path) -> SecretSettings {
         .into_iter()
         .map(|(provider, value)| FoundSecret { kind: format!("key of {provider}").into(), value })
         .collect();
+    let logins = settings.user_folders.logins();
+    for (name, config) in &settings.config.mcp_servers {
+        let file = login_file(name, config, logins.as_deref());
+        let Some(login) = file.and_then(|file| file.read().ok().flatten()) else { continue };
+        let secret =
+            |value: &str| FoundSecret { kind: format!("login at {name}").into(), value: value.to_owned() };
+        known.extend(login.secrets().into_iter().map(secret));
+    }
     let root = find_project_root(folder);
     for name in ENV_FILES {
         let Some(text) = read_env_file(&root, name) else { continue };

@@ -51,7 +51,7 @@ pub async fn send_request(
     if let Ok(Answer { usage: Some(usage), .. }) = &answer {
         request.connection.record_usage(target, assembled, render_cache, &usage.tokens);
     }
-    request.connection.save_learned();
+    request.connection.save_learned(None);
     answer.map_err(|error| with_similar_models(error, target, settings))
 }
 

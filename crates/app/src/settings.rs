@@ -14,6 +14,7 @@ mod keys; // the providers' keys
 mod project_files; // ProjectFiles: the project's own settings, read once
 mod server_table; // adding servers to the text of config.toml, and taking them out
 mod store; // what Hardpan itself writes into the settings
+mod telemetry; // TelemetryConfig: where OpenTelemetry data goes
 mod trust; // which projects' own settings are used
 
 use std::fs;
@@ -39,6 +40,7 @@ pub use hooks::{HookConfig, HookEvent, HooksConfig, ToolMatcher};
 pub use keys::KeySource;
 pub use project_files::{ProjectFiles, ProjectFilesError};
 pub use server_table::ServerTableError;
+pub use telemetry::TelemetryConfig;
 pub use trust::{TrustReview, TrustState, remove_trust};
 
 /// The folder of a project's own settings, below its root.
@@ -246,6 +248,8 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.spine = SpineConfig::default();
     project.task = TaskConfig::default();
     project.ask_above = None;
+    // What is sent where about the user's work is the user's own business.
+    project.telemetry = TelemetryConfig::default();
     // The model can change the files of the project that a hook runs.
     project.hooks.values_mut().flatten().for_each(|hook| hook.sandbox = true);
     project.mcp_servers.values_mut().for_each(hardpan_mcp::ServerConfig::restrict_to_project);

@@ -38,6 +38,7 @@ use crate::provider_connection::{ProviderConnection, RoutedConnection};
 use crate::session_folder::new_id;
 use crate::settings::{PrefixSetting, Settings, SubagentMode};
 use crate::target::{TargetError, apply_learned_factor, resolve_target};
+use crate::telemetry::ConversationTelemetry;
 use crate::workspace_context::WorkspaceContext;
 use approvals::ChildApprovals;
 pub(crate) use approvals::Questions;
@@ -65,6 +66,7 @@ pub(crate) struct Subagents {
     pub agent_settings: AgentSettings,
     pub journal: Option<Arc<Journal>>,
     pub log: Arc<AuditLog>,
+    pub telemetry: ConversationTelemetry,
     pub limits: TaskLimits,
     /// The tools that belong to no conversation.
     pub free_tools: BTreeSet<Arc<str>>,
@@ -165,6 +167,7 @@ impl Subagents {
             tool.serve(&agent);
         }
         self.log.follow_subagent(&agent, order.agent);
+        self.telemetry.follow_subagent(&agent, parent, order.agent, order.call_id);
         parent.guard_calls_of(&agent);
         let input = task_input(&self.settings.texts.phrases.task, definition, prefix, order);
         let limits = self.limits.narrowed(definition.map(|agent| agent.budget).unwrap_or_default());

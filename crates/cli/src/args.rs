@@ -171,7 +171,7 @@ pub enum Command {
         /// Print the overview that prompts begin with, instead of the map
         #[arg(long, conflicts_with_all = ["json", "focus"])]
         overview: bool,
-        /// KeepLevel the highest-ranked definitions that fit into N tokens [default for an overview: 1000]
+        /// Keep the highest-ranked definitions that fit into N tokens [default for an overview: 1000]
         #[arg(long, value_name = "N")]
         tokens: Option<usize>,
         /// With --tokens: rank higher what these files use, and what uses them

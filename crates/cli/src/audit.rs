@@ -42,8 +42,9 @@ pub struct AuditArgs {
 pub fn audit(args: &AuditArgs) -> Result<()> {
     let files = files(args)?;
     let catalogue = catalogue();
-    let mut audits = audits(&files, &catalogue, args);
-    Audit::deduct_sub_agents(&mut audits);
+    let mut progress = Progress { shown: files.len() > 1 && io::stderr().is_terminal(), all: files.len() };
+    let audits = audit_files(&files, &catalogue, args.discover, &mut |number| progress.show(number));
+    progress.clear();
     if audits.is_empty() {
         bail!("cannot read any of these sessions");
     }
@@ -141,26 +142,30 @@ pub fn collect_session_files(folder: &Path, depth: usize, files: &mut Vec<PathBu
     }
 }
 
-/// Audits the files that can be read, and reports the others on standard error.
-fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Audit> {
-    let mut progress = Progress { shown: files.len() > 1 && io::stderr().is_terminal(), all: files.len() };
-    let (mut audits, mut without_bill) = (Vec::new(), 0);
+/// Audits the files that can be read, and reports the others on standard error. `progress` is told how many
+/// are done. With `skip_empty`, sessions without a bill are only counted.
+pub fn audit_files(
+    files: &[PathBuf],
+    catalogue: &Catalogue,
+    skip_empty: bool,
+    progress: &mut dyn FnMut(usize),
+) -> Vec<Audit> {
+    let (mut audits, mut without_bill, mut skipped) = (Vec::new(), 0, Vec::new());
     for (number, file) in files.iter().enumerate() {
-        progress.show(number);
+        progress(number);
         match Recording::open(file) {
             Ok(recording) => audits.push(Audit::from_recording(&recording, catalogue)),
             // Folders of sessions are full of those that ended before an answer.
-            Err(ImportError::NoRequests { .. }) if args.discover => without_bill += 1,
-            Err(error) => {
-                progress.clear();
-                note!("hardpan: skipped: {}", safe_lines(&error.to_string()));
-            }
+            Err(ImportError::NoRequests { .. }) if skip_empty => without_bill += 1,
+            Err(error) => skipped.push(error.to_string()),
         }
     }
-    progress.clear();
+    progress(files.len());
+    skipped.iter().for_each(|error| note!("hardpan: skipped: {}", safe_lines(error)));
     if without_bill > 0 {
         note!("hardpan: skipped {without_bill} sessions without a billed request");
     }
+    Audit::deduct_sub_agents(&mut audits);
     audits
 }
 

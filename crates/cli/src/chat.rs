@@ -20,8 +20,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::ChatArgs;
-use crate::output::OutputFormat;
 use crate::provider_choice;
+use crate::script_output::ChatOutput;
 use hardpan_app::DiscardNotices;
 use hardpan_app::settings::{ScreenKind, Settings, UserFolders};
 use signals::Interrupt;
@@ -68,10 +68,15 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
             input => input,
         },
     };
+    if input.is_none() && flags.chat_output().is_script_format() {
+        anyhow::bail!(
+            "this output is for one prompt: give it with -p, or use --output json for conversations"
+        );
+    }
     let settings = if input.is_none() { load_settings(flags) } else { None };
     if let Some(settings) = &settings
         && io::stdin().is_terminal()
-        && flags.output == OutputFormat::Text
+        && flags.chat_output() == ChatOutput::Text
     {
         provider_choice::choose_provider(&flags.conversation.options()?, settings)?;
     }
@@ -107,5 +112,5 @@ fn is_plain(flags: &ChatArgs, settings: Option<&Settings>) -> bool {
     let is_set = std::env::var_os("HARDPAN_PLAIN").is_some_and(|value| !value.is_empty() && value != "0");
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && !screen::is_dumb();
     let is_configured = settings.is_some_and(|settings| settings.config.screen == Some(ScreenKind::Plain));
-    flags.plain || is_set || !is_terminal || flags.output != OutputFormat::Text || is_configured
+    flags.plain || is_set || !is_terminal || flags.chat_output() != ChatOutput::Text || is_configured
 }

@@ -223,7 +223,9 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
     }
     if let Some(tasks) = summary.ledger.by_purpose.get(&RequestPurpose::Task) {
         let (requests, price) = (count(tasks.requests), dollars(tasks.dollars));
-        remarks.push(format!("of this, sub-agents: {requests} requests, {price}; --by kind names them"));
+        remarks.push(format!(
+            "of this, sub-agents and MCP servers: {requests} requests, {price}; --by kind names them"
+        ));
     }
     let unaccounted = summary.ledger.totals_for_key("unaccounted");
     if unaccounted.tokens.total() > 0 {

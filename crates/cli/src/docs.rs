@@ -21,6 +21,7 @@ const DOCUMENTS: &[Document] = documents![
     "readme" at "README.md",
     "configuration" at "docs/configuration.md",
     "logging" at "docs/logging.md",
+    "telemetry" at "docs/telemetry.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
     "security" at "docs/security.md",

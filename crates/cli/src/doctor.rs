@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
+use hardpan_app::mcp::ServerReport;
 use hardpan_app::options::TargetOptions;
 use hardpan_app::settings::{Settings, UserFolders};
 use hardpan_app::target::{ProviderReason, provider_reason, resolve_target};
+use hardpan_mcp::ServerError;
 use hardpan_sandbox::{SandboxSupport, sandbox_support};
 use hardpan_workspace::{FolderKind, find_project_root};
 use serde::Serialize;
 
+use crate::chat::commands::pluralize;
 use crate::command_setup::{StderrNotices, working_folder};
 use crate::output::{self, safe};
 
@@ -88,6 +91,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<()> {
         Ok(settings) => {
             checks.push(Check::ok("settings", "can be read"));
             checks.push(check_keys(&settings));
+            checks.extend(check_servers(&folder, &settings));
         }
         Err(error) => checks.push(Check::problem(
             "settings",
@@ -157,6 +161,48 @@ fn check_keys(settings: &Settings) -> Check {
     }
     let remedy = format!("run `hardpan key {used}`, or name another provider in config.toml");
     Check::warning("keys", format!("{found}; but {used} is used, {why}, and has none"), remedy)
+}
+
+/// Starts the MCP servers, and says which of them cannot be used.
+fn check_servers(folder: &Path, settings: &Settings) -> Vec<Check> {
+    if settings.config.mcp_servers.is_empty() {
+        return Vec::new();
+    }
+    let reports = match crate::mcp::start_servers(folder) {
+        Ok((reports, ..)) => reports,
+        Err(error) => {
+            let remedy = "remove what is wrong with them from config.toml (`hardpan docs mcp`)";
+            return vec![Check::problem("mcp", output::error_text(&error), remedy)];
+        }
+    };
+    let check = |report: &ServerReport| match &report.tools {
+        _ if !report.enabled => Check::ok("mcp", format!("{}: disabled", report.name)),
+        Ok(tools) => Check::ok("mcp", format!("{}: {}", report.name, pluralize(tools.len(), "tool"))),
+        Err(error) => Check::problem(
+            "mcp",
+            format!("{}: {error}", report.name),
+            format!("{} (`hardpan docs mcp`)", server_remedy(error, report.name.as_str())),
+        ),
+    };
+    reports.iter().map(check).collect()
+}
+
+/// What to do about a server that cannot be used.
+fn server_remedy(error: &ServerError, name: &str) -> String {
+    match error {
+        ServerError::NoProgram(_) | ServerError::NotStarted(_) => {
+            format!("install the program, or correct `command` of [mcp_servers.{name}]")
+        }
+        ServerError::Refused(_) => "see what keeps the sandbox from working, below".to_owned(),
+        ServerError::NoToken(variable) => format!("set the variable {variable}"),
+        ServerError::InvalidHeader(_) => format!("correct `headers` of [mcp_servers.{name}]"),
+        ServerError::StartTimeout(..) | ServerError::CallTimeout(_) => {
+            format!("run its command by hand, or raise `start_seconds` of [mcp_servers.{name}]")
+        }
+        _ => {
+            format!("run its command by hand, or leave it out with `enabled = false` in [mcp_servers.{name}]")
+        }
+    }
 }
 
 fn check_folders(folders: &UserFolders) -> Vec<Check> {

@@ -40,6 +40,7 @@ mod provider_choice; // which provider to use, asked once if several have a key
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`
 mod run; // one function per command
+mod script_output; // --output claude-stream-json and others: what scripts for other agents read
 mod send; // `hardpan request --send`
 mod sessions; // `hardpan sessions`
 mod simulator; // `hardpan simulator`

@@ -97,10 +97,15 @@ pub fn map_text(index: &SymbolIndex, path: &str, tokens: usize) -> Option<String
 pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<()> {
     let (root, _) = root_and_folder(dir)?;
     let index = load_index(&root);
-    let places = index.find_definitions(name);
     if format == OutputFormat::Json {
-        return output::print_json(&places);
+        return output::print_json(&index.find_definitions(name));
     }
+    Ok(output::print(symbols_text(&index, name)?)?)
+}
+
+/// Where a symbol is defined and which files use it. An error if nothing defines it.
+pub fn symbols_text(index: &SymbolIndex, name: &str) -> Result<String> {
+    let places = index.find_definitions(name);
     if places.is_empty() {
         let report = index.report(|_| true);
         let known = report.files.iter().flat_map(|file| &file.symbols).map(|symbol| symbol.name.as_str());
@@ -114,7 +119,7 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
         text.push_str(&format!("{}\n", safe(&shown)));
         place.used_by.iter().for_each(|path| text.push_str(&format!("  used in {}\n", safe(path))));
     }
-    Ok(output::print(text)?)
+    Ok(text)
 }
 
 /// Loads the index of a repository, and shows the progress.
@@ -129,7 +134,7 @@ fn root_and_folder(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
 }
 
 /// A path as the index stores it: relative to the root, with forward slashes.
-fn index_path(root: &Path, here: &Path, path: &str) -> Result<String> {
+pub fn index_path(root: &Path, here: &Path, path: &str) -> Result<String> {
     let full = here.join(path);
     let full = full.canonicalize().with_context(|| format!("cannot find {}", safe(path)))?;
     if full == root {

@@ -2,27 +2,27 @@
 //! what these cost.
 
 mod change; // add, adopt, remove
+mod login; // login, logout
+mod serve; // our own tools, for other agents
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use hardpan_app::mcp::{FoundServer, ServerReport};
+use hardpan_app::mcp::{FoundServer, LoadingPlan, ServerReport, declaration_tokens};
 use hardpan_app::options::{OpenOptions, ProviderAccess, SessionStorage};
 use hardpan_app::{ConversationApp, FaceHooks};
 use hardpan_context::Target;
+use hardpan_economy::ToolLoading;
 use hardpan_economy::format::{format_dollars, format_number};
 use hardpan_mcp::ServerTool;
-use hardpan_prompt::{Text, TokenCounter};
+use hardpan_prompt::TokenCounter;
 use hardpan_sandbox::SandboxLauncher;
 use serde::Serialize;
 
-use crate::chat::commands;
+use crate::chat::commands::{self, pluralize};
 use crate::command_setup::{StderrNotices, working_folder};
 use crate::output::{self, safe};
-
-/// The length of the session that prices are for, in requests.
-const SESSION_REQUESTS: u32 = 100;
 
 /// Flags of `hardpan mcp`.
 #[derive(Debug, clap::Args)]
@@ -43,6 +43,12 @@ enum McpCommand {
     Adopt(change::AdoptArgs),
     /// Take a server out of config.toml
     Remove(change::RemoveArgs),
+    /// Log in at a server that asks for it, with your browser
+    Login(login::LoginArgs),
+    /// Forget the login at a server
+    Logout(login::LogoutArgs),
+    /// Offer the map, symbols, audit and why to another agent, on standard input and output
+    Serve(serve::ServeArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -63,6 +69,9 @@ pub fn run(args: &McpArgs) -> Result<()> {
         Some(McpCommand::Add(args)) => change::add(args),
         Some(McpCommand::Adopt(args)) => change::adopt(args),
         Some(McpCommand::Remove(args)) => change::remove(args),
+        Some(McpCommand::Login(args)) => login::login(args),
+        Some(McpCommand::Logout(args)) => login::logout(args),
+        Some(McpCommand::Serve(args)) => serve::serve(args),
     }
 }
 
@@ -74,12 +83,22 @@ struct ServerRow {
     state: ServerState,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// The authorization server that the person has logged in at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logged_in_at: Option<String>,
     /// The file of another agent that names it, if only that does.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_in: Option<PathBuf>,
     tools: Vec<ToolRow>,
+    /// Its prompts, as commands of a conversation.
+    prompts: Vec<String>,
+    /// The addresses that it lists to read, templates included.
+    resources: Vec<String>,
     tokens: usize,
-    /// What the tools cost in a session of 100 requests; none if no price is known.
+    /// How a new conversation would load its tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loading: Option<ToolLoading>,
+    /// What the tools cost in a session if requests declare them; none if no price is known.
     dollars_per_session: Option<f64>,
 }
 
@@ -101,14 +120,16 @@ struct ToolRow {
     tokens: usize,
 }
 
-fn list(args: &ListArgs) -> Result<()> {
+/// Starts the servers of conversations in a folder, and says what each brings, how a conversation would load
+/// the tools, and with which model.
+pub fn start_servers(folder: &Path) -> Result<(Vec<ServerReport>, LoadingPlan, Target)> {
     let options = OpenOptions {
         storage: SessionStorage::Temporary,
         access: ProviderAccess::Simulator,
         symbol_map: false,
         sandbox_launcher: SandboxLauncher::installed(),
         reserved_names: commands::names(),
-        ..OpenOptions::new(working_folder(args.dir.as_deref())?)
+        ..OpenOptions::new(folder.to_owned())
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -118,11 +139,17 @@ fn list(args: &ListArgs) -> Result<()> {
     let listed = runtime.block_on(async {
         let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
         let app = Arc::new(ConversationApp::open(&options, &face)?);
-        anyhow::Ok((app.mcp.report().await, app.agent.target()))
+        let (reports, target) = (app.mcp.report().await, app.agent.target());
+        anyhow::Ok((reports, app.mcp.plan(&target), target))
     });
     runtime.shutdown_background();
-    let (reports, target) = listed?;
-    let mut rows: Vec<ServerRow> = reports.into_iter().map(|report| server_row(report, &target)).collect();
+    listed
+}
+
+fn list(args: &ListArgs) -> Result<()> {
+    let (reports, plan, target) = start_servers(&working_folder(args.dir.as_deref())?)?;
+    let mut rows: Vec<ServerRow> =
+        reports.into_iter().map(|report| server_row(report, &plan, &target)).collect();
     let found = change::servers_of_others(args.dir.as_deref())?;
     let new = found.into_iter().filter(|found| !rows.iter().any(|row| row.name == found.name));
     let new: Vec<ServerRow> = new.map(found_row).collect();
@@ -134,7 +161,29 @@ fn list(args: &ListArgs) -> Result<()> {
         note!("no MCP servers: `hardpan mcp add NAME -- COMMAND` adds one (`hardpan docs mcp`)");
         return Ok(());
     }
-    Ok(output::print(rows.iter().map(|row| describe(row, &target)).collect::<String>())?)
+    let servers: String = rows.iter().map(|row| describe(row, &plan, &target)).collect();
+    Ok(output::print(servers + &describe_plan(&plan, &target))?)
+}
+
+/// How a new conversation would load the tools, and what that costs either way.
+fn describe_plan(plan: &LoadingPlan, target: &Target) -> String {
+    if plan.tools == 0 {
+        return String::new();
+    }
+    let (tools, tokens) = (plan.tools, format_number(plan.declared_tokens as u64));
+    let way = match plan.on_demand.is_empty() {
+        true => "declared by every request",
+        false => "loaded on demand",
+    };
+    let mut text = format!("{tools} tools, {tokens} tokens: {way}");
+    if let (Some(at_once), Some(on_demand)) = (plan.at_once_dollars, plan.on_demand_dollars) {
+        let (at_once, on_demand) = (format_dollars(at_once), format_dollars(on_demand));
+        let (requests, model) = (plan.requests, safe(&target.model.id));
+        text.push_str(&format!(
+            "; all at once would cost {at_once}, on demand {on_demand} in a session of {requests} requests with {model}"
+        ));
+    }
+    text + " (`mcp_tools` in config.toml)\n"
 }
 
 /// A server of another agent, which is not used.
@@ -148,14 +197,18 @@ fn found_row(found: FoundServer) -> ServerRow {
         place,
         state: ServerState::NotUsed,
         error,
+        logged_in_at: None,
         found_in: Some(found.file),
         tools: Vec::new(),
+        prompts: Vec::new(),
+        resources: Vec::new(),
         tokens: 0,
+        loading: None,
         dollars_per_session: None,
     }
 }
 
-fn server_row(report: ServerReport, target: &Target) -> ServerRow {
+fn server_row(report: ServerReport, plan: &LoadingPlan, target: &Target) -> ServerRow {
     let (state, error, tools) = match report.tools {
         _ if !report.enabled => (ServerState::Disabled, None, Vec::new()),
         Ok(tools) => (ServerState::Ready, None, tools),
@@ -164,15 +217,33 @@ fn server_row(report: ServerReport, target: &Target) -> ServerRow {
     let counter = TokenCounter::new(target.vocabulary());
     let tools: Vec<ToolRow> = tools.into_iter().map(|tool| tool_row(tool, &counter)).collect();
     let tokens = tools.iter().map(|tool| tool.tokens).sum();
+    let loading = (state == ServerState::Ready).then(|| match plan.on_demand.contains(&report.name) {
+        true => ToolLoading::OnDemand,
+        false => ToolLoading::AtOnce,
+    });
     let (name, place) = (report.name.to_string(), report.place);
-    let dollars_per_session = session_price(tokens, target);
-    ServerRow { name, place, state, error, found_in: None, tools, tokens, dollars_per_session }
+    let dollars_per_session = session_price(tokens, plan.requests, target);
+    let prompts = report.prompts.iter().map(|prompt| format!("/{name}:{}", prompt.name)).collect();
+    let resources = report.resources.into_iter().map(|resource| resource.uri).collect();
+    ServerRow {
+        name,
+        place,
+        state,
+        error,
+        logged_in_at: report.login.map(|login| login.issuer),
+        found_in: None,
+        tools,
+        prompts,
+        resources,
+        tokens,
+        loading,
+        dollars_per_session,
+    }
 }
 
 fn tool_row(tool: ServerTool, counter: &TokenCounter) -> ToolRow {
-    let text = format!("{}\n{}\n{}", tool.exposed_name, tool.description, tool.parameters);
     ToolRow {
-        tokens: counter.count(&Text::new(text)),
+        tokens: declaration_tokens(&tool, counter),
         name: tool.exposed_name,
         server_name: tool.name,
         description: tool.description,
@@ -182,17 +253,17 @@ fn tool_row(tool: ServerTool, counter: &TokenCounter) -> ToolRow {
 
 /// What tokens at the beginning of every request cost: they are written to the cache once, and read from
 /// it by each further request.
-fn session_price(tokens: usize, target: &Target) -> Option<f64> {
+fn session_price(tokens: usize, requests: u32, target: &Target) -> Option<f64> {
     let price = &target.model.price;
     let read = price.cache_read.unwrap_or(price.input);
-    let per_million = price.write().max(price.input) + read * f64::from(SESSION_REQUESTS - 1);
+    let per_million = price.write().max(price.input) + read * f64::from(requests.saturating_sub(1));
     price.is_known().then(|| tokens as f64 * per_million / 1e6)
 }
 
-fn describe(row: &ServerRow, target: &Target) -> String {
+fn describe(row: &ServerRow, plan: &LoadingPlan, target: &Target) -> String {
     let price = row.dollars_per_session.map_or_else(String::new, |dollars| {
         let (dollars, model) = (format_dollars(dollars), &target.model.id);
-        format!(", {dollars} in a session of {SESSION_REQUESTS} requests with {}", safe(model))
+        format!(", {dollars} in a session of {} requests with {}", plan.requests, safe(model))
     });
     if let Some(file) = &row.found_in {
         let (name, file) = (safe(&row.name), safe(&file.to_string_lossy()));
@@ -211,14 +282,21 @@ fn describe(row: &ServerRow, target: &Target) -> String {
         (None, ServerState::Disabled) => "disabled".to_owned(),
         (None, _) => {
             let (count, tokens) = (row.tools.len(), format_number(row.tokens as u64));
-            format!("{count} tools, {tokens} tokens{price}")
+            let others = [(row.prompts.len(), "prompt"), (row.resources.len(), "resource")];
+            let others = others.into_iter().filter(|(count, _)| *count > 0);
+            let others: String =
+                others.map(|(count, what)| format!("; {}", pluralize(count, what))).collect();
+            format!("{}, {tokens} tokens{price}{others}", pluralize(count, "tool"))
         }
     };
-    let mut text = format!("{} ({})\n  {state}\n", safe(&row.name), safe(&row.place));
+    let login = row.logged_in_at.as_ref().map(|issuer| format!("  logged in at {}\n", safe(issuer)));
+    let login = login.unwrap_or_default();
+    let mut text = format!("{} ({})\n  {state}\n{login}", safe(&row.name), safe(&row.place));
     for tool in &row.tools {
         let line = tool.description.lines().next().unwrap_or_default();
         let line: String = line.chars().take(80).collect();
-        text.push_str(&format!("  {:>6}  {}  {}\n", tool.tokens, safe(&tool.name), safe(&line)));
+        let claim = if tool.read_only_hint { "  (says that it only reads)" } else { "" };
+        text.push_str(&format!("  {:>6}  {}  {}{claim}\n", tool.tokens, safe(&tool.name), safe(&line)));
     }
     text
 }

@@ -18,10 +18,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::args::ChatArgs;
 use crate::chat::event_output::EventOutput;
 use crate::chat::{ExitError, screen};
-use crate::output::{self, OutputFormat};
+use crate::output;
 use crate::page_chat::conversation::{FaceConversation, FaceSender};
 use crate::page_chat::face_host::PageNotices;
 use crate::page_chat::{greeting, program_clock, show_outlook};
+use crate::script_output::{ChatOutput, ScriptEnd};
 
 /// The longest line, in bytes, that a terminal with its own line editing passes on (on Linux;
 /// elsewhere less).
@@ -38,8 +39,8 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let theme = Theme::from_environment(|name| std::env::var(name).ok());
     let notices = Arc::new(PageNotices::new(face.clone()));
     let mut conversation = FaceConversation::open(flags, &face, notices.clone(), theme).await?;
-    let is_json = flags.output == OutputFormat::Json;
-    let json = is_json.then(|| EventOutput::start(&conversation.app, OutputFormat::Json, true));
+    let is_json = flags.chat_output() == ChatOutput::Json;
+    let json = is_json.then(|| EventOutput::start(&conversation.app, ChatOutput::Json, true));
 
     let (effects_sender, mut effects) = async_channel::unbounded_channel();
     let (columns, _) = screen::screen_size();
@@ -73,7 +74,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     notices.stop();
     if let Some(json) = json {
         // The conversation is over and stored; a terminal that is gone is not worth an error.
-        let _ = json.finish().await;
+        let _ = json.finish(&ScriptEnd::default()).await;
     }
     // It ends with the next thing that it is told: nobody takes its effects any more.
     let _ = sender.send(PlainEvent::End);

@@ -111,3 +111,15 @@ fn a_mistake_in_the_level_or_the_file_is_told_before_anything_happens() {
         "hardpan: cannot write the log .: Is a directory (os error 21); name another file with --log FILE\n"
     );
 }
+
+#[cfg(not(feature = "otel"))]
+#[test]
+fn a_build_without_telemetry_says_so_if_the_settings_ask_for_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("config/config.toml", "[telemetry]\nendpoint = \"http://127.0.0.1:9\"\n");
+    let said = sandbox.run(&["-p", "Hello"]).stderr;
+    assert!(said.contains("this build of Hardpan has none: build it with `--features otel`"), "{said}");
+    sandbox.write("config/config.toml", "[telemetry]\nenabled = false\nendpoint = \"http://127.0.0.1:9\"\n");
+    let said = sandbox.run(&["-p", "Hello"]).stderr;
+    assert!(!said.contains("telemetry"), "{said}");
+}

@@ -27,18 +27,22 @@ const LICENCES: [&str; 13] = [
 /// Crates that are there in two versions, because dependencies disagree. A new one is worth a look.
 /// `indexmap` and `schemars` are so in the lock file alone: the older ones are optional parts of
 /// `serde_with`, which are not built.
-const DUPLICATES: [&str; 11] = [
+const DUPLICATES: [&str; 15] = [
+    "base64",
     "bitflags",
+    "cpufeatures",
     "getrandom",
     "hashbrown",
     "indexmap",
     "itertools",
+    "pastey",
     "rand",
     "rand_core",
     "schemars",
     "similar",
     "syn",
     "thiserror",
+    "thiserror-impl",
 ];
 
 /// All packages that are built on this machine.

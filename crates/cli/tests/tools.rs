@@ -7,6 +7,14 @@ mod extensions;
 mod hooks;
 #[path = "tools/mcp.rs"]
 mod mcp;
+#[path = "tools/mcp_http.rs"]
+mod mcp_http;
+#[path = "tools/mcp_on_demand.rs"]
+mod mcp_on_demand;
+#[path = "tools/mcp_parts.rs"]
+mod mcp_parts;
+#[path = "tools/mcp_serve.rs"]
+mod mcp_serve;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;

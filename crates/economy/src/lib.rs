@@ -109,6 +109,7 @@ mod lifetimes; // LifetimePrices: five minutes or an hour
 mod quote; // quote: the price of a request, cold and warm
 #[cfg(test)]
 mod test_session; // a conversation, and a provider that caches
+pub mod tool_loading; // ToolLoading: declare the tools of servers, or search them
 pub mod verdict; // CacheMonitor: why a request read less than it should have
 
 pub use cache::{Billing, CacheModel};
@@ -117,4 +118,5 @@ pub use forecast::{CostForecast, PlannedAction, forecast_cost};
 pub use ledger::{Charge, CompletedRequest, Ledger};
 pub use lifetimes::{LifetimePrices, PauseCounts};
 pub use quote::{Quote, Rates, quote};
+pub use tool_loading::{ToolLoading, ToolLoadingForecast, ToolLoadingInput};
 pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict, VerdictSource};

@@ -25,6 +25,7 @@ mod monitor; // CacheMonitor: follows a conversation, request by request
 mod monitor_change;
 mod previous_request; // PreviousRequest: what a request left in the cache
 mod reconcile; // VerdictSource: our word and the provider's
+mod server_tools; // ToolChanges: whose tools changed
 #[cfg(test)]
 mod tests;
 mod trace; // Trace, PieceOrigin: what is remembered of a prompt // CacheMonitorChange: how a monitor is stored
@@ -104,7 +105,15 @@ impl Verdict {
     /// The verdict with an extension to blame, because it made the change that the cause names.
     #[must_use]
     pub fn caused_by_extension(self, extension: Arc<str>) -> Self {
-        let cause = Cause::ChangedByExtension { extension, change: Box::new(self.cause) };
+        let change = match (self.cause, &self.first_difference) {
+            // That another process goes on explains nothing once it is known who made the change.
+            (Cause::Resumed, Some(difference)) => {
+                let origin = difference.origin.as_ref().map(PieceOrigin::describe);
+                Cause::SystemChanged(origin.unwrap_or_else(|| difference.address.clone()))
+            }
+            (cause, _) => cause,
+        };
+        let cause = Cause::ChangedByExtension { extension, change: Box::new(change) };
         Verdict { cause, blame: Blame::Extension, ..self }
     }
 

@@ -8,8 +8,10 @@
 //! extension, a fault has one author, a reload drops everything, and no extension can reach into the
 //! objects of another.
 
+mod compression; // what node:zlib is made of
 mod fault; // ScriptError, ScriptFault: what goes wrong, and where
 mod host; // ScriptHost: what a script asks for
+mod md5; // the digest MD5, for keys of caches
 mod native; // the functions that the engine's own JavaScript is given
 mod thread; // the thread: jobs, slices, timers
 

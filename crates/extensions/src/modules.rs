@@ -43,16 +43,23 @@ pub(crate) const INTERNAL: &str = "hardpan:internal";
 pub(crate) const INTERNAL_GLOBAL: &str = "__hardpan_modules";
 
 /// The modules of Node that there are, by their name without `node:`.
-const NODE_MODULES: [&str; 24] = [
+const NODE_MODULES: [&str; 43] = [
     "assert",
     "assert/strict",
     "async_hooks",
     "buffer",
     "child_process",
+    "console",
+    "constants",
     "crypto",
+    "diagnostics_channel",
+    "dns",
+    "dns/promises",
     "events",
     "fs",
     "fs/promises",
+    "http",
+    "https",
     "module",
     "net",
     "os",
@@ -60,45 +67,44 @@ const NODE_MODULES: [&str; 24] = [
     "path/posix",
     "perf_hooks",
     "process",
+    "punycode",
     "querystring",
+    "readline",
+    "readline/promises",
+    "stream",
+    "stream/consumers",
+    "stream/promises",
+    "stream/web",
     "string_decoder",
     "timers",
     "timers/promises",
+    "tls",
     "tty",
     "url",
     "util",
     "util/types",
-];
-
-/// Modules of Node that there are not. Packages import some of them for what an extension never uses: they
-/// get one whose parts fail when they are called. An extension that imports one itself is not loaded.
-const ABSENT_NODE_MODULES: [&str; 26] = [
-    "child_process/promises",
-    "cluster",
-    "console",
-    "constants",
-    "dgram",
-    "diagnostics_channel",
-    "dns",
-    "dns/promises",
-    "domain",
-    "http",
-    "http2",
-    "https",
-    "inspector",
-    "os/constants",
-    "punycode",
-    "readline",
-    "readline/promises",
-    "repl",
-    "stream",
-    "stream/promises",
-    "stream/web",
-    "tls",
     "v8",
     "vm",
     "worker_threads",
     "zlib",
+];
+
+/// Modules of Node that there are not. Extensions and packages import some of them for what they never use:
+/// they get one whose parts fail when they are called.
+const ABSENT_NODE_MODULES: [&str; 13] = [
+    "child_process/promises",
+    "cluster",
+    "dgram",
+    "domain",
+    "http2",
+    "inspector",
+    "inspector/promises",
+    "os/constants",
+    "path/win32",
+    "repl",
+    "sqlite",
+    "trace_events",
+    "wasi",
 ];
 
 /// Packages that published extensions import, and the built-in module that stands for each.
@@ -277,7 +283,7 @@ impl ScriptLoader {
         }
         let is_package = base.components().any(|part| part.as_os_str() == "node_modules");
         let node = name.strip_prefix("node:").unwrap_or(name);
-        if is_package && (ABSENT_NODE_MODULES.contains(&node) || name.starts_with("node:")) {
+        if ABSENT_NODE_MODULES.contains(&node) || (is_package && name.starts_with("node:")) {
             return Ok(ModulePlace::BuiltIn(format!("absent:{node}")));
         }
         Err(match plain.starts_with(['.', '/']) {

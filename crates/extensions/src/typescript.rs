@@ -114,9 +114,9 @@ fn line_of(node: Node) -> usize {
     node.start_position().row + 1
 }
 
-/// The children of a node.
+/// The children of a node. Looked up one by one, each would be searched for from the first.
 pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |at| node.child(at))
+    node.children(&mut node.walk()).collect::<Vec<_>>().into_iter()
 }
 
 pub(crate) fn child_of_kind<'tree>(node: Node<'tree>, kind: &str) -> Option<Node<'tree>> {

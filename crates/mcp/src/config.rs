@@ -9,6 +9,9 @@ use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::loading::ToolLoadingSetting;
+use crate::login::LoginSettings;
+
 /// How long a server may take until it has listed its tools.
 const START_TIME: Duration = Duration::from_secs(10);
 
@@ -72,10 +75,14 @@ pub struct ServerConfig {
     /// Whether its program runs in the sandbox of the model's commands. Without it, the program has all
     /// the rights of the user, but still ends with the conversation.
     pub sandbox: bool,
+    /// How to log in at it.
+    pub login: LoginSettings,
     /// How long it may take until it has listed its tools.
     pub start_time: Duration,
     /// How long a call may take without a sign of progress.
     pub call_time: Duration,
+    /// How the model gets to know its tools; none where the settings of all servers say it.
+    pub tools: Option<ToolLoadingSetting>,
 }
 
 /// How to talk to a server.
@@ -173,6 +180,12 @@ struct WrittenConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     bearer_token_env: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    oauth_client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oauth_scopes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oauth_callback_port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<bool>,
@@ -180,6 +193,8 @@ struct WrittenConfig {
     start_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     call_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<ToolLoadingSetting>,
 }
 
 impl TryFrom<WrittenConfig> for ServerConfig {
@@ -194,6 +209,11 @@ impl TryFrom<WrittenConfig> for ServerConfig {
         let (start_time, call_time) =
             (seconds(written.start_seconds, START_TIME)?, seconds(written.call_seconds, CALL_TIME)?);
         let (enabled, sandbox) = (written.enabled.unwrap_or(true), written.sandbox.unwrap_or(false));
+        let login = LoginSettings {
+            client_id: written.oauth_client_id.clone(),
+            scopes: written.oauth_scopes.clone().unwrap_or_default(),
+            callback_port: written.oauth_callback_port,
+        };
         let transport = match (written.command, written.url) {
             (None, None) => return Err(ServerConfigError::NoTransport),
             (Some(_), Some(_)) => return Err(ServerConfigError::TwoTransports),
@@ -203,6 +223,9 @@ impl TryFrom<WrittenConfig> for ServerConfig {
                     [
                         ("headers", written.headers.is_some()),
                         ("bearer_token_env", written.bearer_token_env.is_some()),
+                        ("oauth_client_id", written.oauth_client_id.is_some()),
+                        ("oauth_scopes", written.oauth_scopes.is_some()),
+                        ("oauth_callback_port", written.oauth_callback_port.is_some()),
                     ],
                 )?;
                 ServerTransport::Program {
@@ -231,7 +254,7 @@ impl TryFrom<WrittenConfig> for ServerConfig {
                 ServerTransport::Http { url, headers, bearer_token_env: written.bearer_token_env }
             }
         };
-        Ok(ServerConfig { transport, enabled, sandbox, start_time, call_time })
+        Ok(ServerConfig { transport, enabled, sandbox, login, start_time, call_time, tools: written.tools })
     }
 }
 
@@ -261,10 +284,14 @@ impl From<&ServerConfig> for WrittenConfig {
             url: None,
             headers: None,
             bearer_token_env: None,
+            oauth_client_id: config.login.client_id.clone(),
+            oauth_scopes: Some(config.login.scopes.clone()).filter(|scopes| !scopes.is_empty()),
+            oauth_callback_port: config.login.callback_port,
             enabled: (!config.enabled).then_some(false),
             sandbox: config.sandbox.then_some(true),
             start_seconds: seconds(config.start_time, START_TIME),
             call_seconds: seconds(config.call_time, CALL_TIME),
+            tools: config.tools,
         };
         match config.transport.clone() {
             ServerTransport::Program { command, args, env, pass_environment, cwd } => {
@@ -293,7 +320,19 @@ impl ServerConfig {
     /// A server with the default limits, which conversations use.
     pub fn new(transport: ServerTransport) -> Self {
         let (enabled, sandbox, start_time, call_time) = (true, false, START_TIME, CALL_TIME);
-        ServerConfig { transport, enabled, sandbox, start_time, call_time }
+        let login = LoginSettings::default();
+        ServerConfig { transport, enabled, sandbox, login, start_time, call_time, tools: None }
+    }
+
+    /// Whether a login is used: it is on the network, and the settings have no token for it.
+    pub fn can_log_in(&self) -> bool {
+        match &self.transport {
+            ServerTransport::Program { .. } => false,
+            ServerTransport::Http { headers, bearer_token_env, .. } => {
+                let has_header = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+                bearer_token_env.is_none() && !has_header
+            }
+        }
     }
 
     /// Narrows a server that a project names and not the user: its program runs in the sandbox, and it
@@ -349,7 +388,10 @@ mod tests {
             json!({"command": "npx", "args": ["-y"], "env": {"A": "b"}, "pass_environment": ["T"], "cwd": "/w",
                 "sandbox": true, "enabled": false, "start_seconds": 20, "call_seconds": 5}),
             json!({"url": "https://example.com/mcp", "headers": {"A": "b"}, "bearer_token_env": "T"}),
+            json!({"url": "https://example.com/mcp", "oauth_client_id": "c", "oauth_scopes": ["s"],
+                "oauth_callback_port": 4000}),
             json!({"command": "a"}),
+            json!({"command": "a", "tools": "search"}),
         ] {
             assert_eq!(read(written.clone()).expect("a server").to_settings(), written);
         }

@@ -1,30 +1,25 @@
 //! [`Connection`]: a server that was started or reached, and has listed its tools.
 
-#![expect(deprecated, reason = "servers of today ask for roots and send messages for the log")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientConfig, ClientRequest,
-    ErrorData, Implementation, JsonObject, ListRootsResult, LoggingMessageNotificationParam,
-    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, Root,
-    ServerResult,
-};
-use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, PeerRequestOptions, RequestContext, RunningService,
-    ServiceError, serve_client,
-};
+use rmcp::RoleClient;
+use rmcp::model::{PaginatedRequestParams, ProtocolVersion, ServerCapabilities};
+use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{ClientHandler, RoleClient};
+use rmcp::transport::auth::AuthError;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransportConfig,
+};
 
+use crate::client_side::{ClientHost, ClientSide};
 use crate::config::{ServerConfig, ServerName, ServerTransport};
 use crate::error::ServerError;
+use crate::http_client::BoundedHttpClient;
+use crate::login::{LoginClient, LoginError, LoginFile, LoginTokens};
 use crate::program::{LastWords, MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
-use crate::results::{CallAnswer, make_answer};
 use crate::tool_list::{ServerTool, make_tools, plain_text};
 
 /// The most tools of one server.
@@ -33,52 +28,29 @@ const MAX_TOOLS: usize = 1000;
 /// The most bytes of one server's list of tools.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// How many times the limit of a call it may take in all, however much progress it reports.
-const MAX_EXTENSIONS: u32 = 30;
-
-/// Receives what a server reports while a call runs.
-type ProgressSender = tokio::sync::mpsc::Sender<String>;
-
 /// A server that answers.
 pub struct Connection {
-    service: RunningService<RoleClient, ClientSide>,
-    call_time: Duration,
+    name: ServerName,
+    pub(crate) service: RunningService<RoleClient, ClientSide>,
+    pub(crate) call_time: Duration,
     last_words: LastWords,
 }
-
-/// Who is told of the progress of each call. Nothing iterates over it, and the protocol's tokens have no order.
-#[expect(clippy::disallowed_types, reason = "nothing iterates over it")]
-type ProgressReports = std::collections::HashMap<ProgressToken, ProgressSender>;
 
 /// The headers of each request, as the transport takes them. Their order means nothing.
 #[expect(clippy::disallowed_types, reason = "nothing iterates over it")]
 type Headers = std::collections::HashMap<http::HeaderName, http::HeaderValue>;
 
-/// Our side of a connection: what the server may ask, and what it tells.
-#[derive(Clone)]
-struct ClientSide {
-    server: Arc<str>,
-    root_address: Option<Arc<str>>,
-    progress: Arc<Mutex<ProgressReports>>,
-    tools_changed: Arc<dyn Fn() + Send + Sync>,
-}
-
 impl Connection {
-    /// Starts or reaches a server and asks for its tools, within the server's limit. `tools_changed` is
-    /// called when the server says that its list is another one.
+    /// Starts or reaches a server and asks for its tools, within the server's limit. The host
+    /// is told what changes, and answers what the server asks.
     pub async fn open(
         name: &ServerName,
         config: &ServerConfig,
         place: &ProgramPlace,
-        tools_changed: Arc<dyn Fn() + Send + Sync>,
+        host: Arc<dyn ClientHost>,
     ) -> Result<(Self, Vec<ServerTool>), ServerError> {
         let last_words = LastWords::default();
-        let side = ClientSide {
-            server: name.as_str().into(),
-            root_address: root_address(&place.root),
-            progress: Arc::default(),
-            tools_changed,
-        };
+        let side = ClientSide::new(name.as_str(), root_address(&place.root), host);
         let opening = async {
             let service = match &config.transport {
                 ServerTransport::Program { command, args, env, pass_environment, cwd } => {
@@ -95,17 +67,27 @@ impl Connection {
                     serve_client(side, transport).await
                 }
                 ServerTransport::Http { url, headers, bearer_token_env } => {
-                    let config = http_config(url, headers, bearer_token_env.as_deref(), place)?;
-                    let client = http_client()?;
-                    let transport = StreamableHttpClientTransport::with_client(client, config);
-                    serve_client(side, transport).await
+                    let settings = http_config(url, headers, bearer_token_env.as_deref(), place)?;
+                    let client = BoundedHttpClient::new(http_client()?, MAX_LINE);
+                    match login_tokens(name, config, place)? {
+                        Some(tokens) => {
+                            let client = LoginClient::new(client, tokens);
+                            serve_client(side, StreamableHttpClientTransport::with_client(client, settings))
+                                .await
+                        }
+                        None => {
+                            serve_client(side, StreamableHttpClientTransport::with_client(client, settings))
+                                .await
+                        }
+                    }
                 }
             };
-            let service = service.map_err(|error| start_error(&error, &last_words))?;
+            let service = service.map_err(|error| start_error(name, &error, &last_words))?;
             check_version(service.peer())?;
             let call_time = config.call_time;
-            let connection = Connection { service, call_time, last_words: last_words.clone() };
-            let tools = connection.list_tools(name).await?;
+            let (name, last_words) = (name.clone(), last_words.clone());
+            let connection = Connection { name, service, call_time, last_words };
+            let tools = connection.list_tools(&connection.name).await?;
             Ok((connection, tools))
         };
         match tokio::time::timeout(config.start_time, opening).await {
@@ -121,9 +103,7 @@ impl Connection {
 
     /// The server's tools, in the order of their names.
     pub async fn list_tools(&self, name: &ServerName) -> Result<Vec<ServerTool>, ServerError> {
-        let offers_tools =
-            self.service.peer().peer_info().is_some_and(|info| info.capabilities.tools.is_some());
-        if !offers_tools {
+        if !self.offers(|capabilities| capabilities.tools.is_some()) {
             return Ok(Vec::new());
         }
         let (mut listed, mut cursor, mut bytes) = (Vec::new(), None, 0);
@@ -147,116 +127,21 @@ impl Connection {
         }
     }
 
-    /// Calls a tool by the server's name for it. Dropping the future tells the server that the call is
-    /// cancelled.
-    pub async fn call(
-        &self,
-        tool: &str,
-        arguments: JsonObject,
-        progress: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<CallAnswer, ServerError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let options = PeerRequestOptions::with_timeout(self.call_time)
-            .reset_timeout_on_progress()
-            .with_max_total_timeout(self.call_time * MAX_EXTENSIONS);
-        let peer = self.service.peer();
-        let handle = peer.send_cancellable_request(request, options).await;
-        let handle = handle.map_err(|error| self.call_error(error))?;
-        let (sender, mut reports) = tokio::sync::mpsc::channel(16);
-        let side = self.service.service();
-        let token = handle.progress_token.clone();
-        side.reports().insert(token.clone(), sender);
-        let mut cancellation =
-            Cancellation { peer: peer.clone(), id: Some(handle.id.clone()), side: side.clone(), token };
-        let answer = handle.await_response();
-        tokio::pin!(answer);
-        let answer = loop {
-            tokio::select! {
-                answer = &mut answer => break answer,
-                Some(report) = reports.recv() => progress(&report),
-            }
-        };
-        cancellation.id = None;
-        match answer.map_err(|error| self.call_error(error))? {
-            ServerResult::CallToolResult(result) => Ok(make_answer(result)),
-            _ => Err(ServerError::Protocol("it answered a call with something else".into())),
-        }
+    /// Whether the server says that it can do something.
+    pub(crate) fn offers(&self, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
+        self.service.peer().peer_info().is_some_and(|info| what(&info.capabilities))
     }
 
-    fn call_error(&self, error: ServiceError) -> ServerError {
+    pub(crate) fn call_error(&self, error: ServiceError) -> ServerError {
         match error {
             ServiceError::McpError(error) => ServerError::Answer(plain_text(&error.message, 2000)),
             ServiceError::Timeout { timeout } => ServerError::CallTimeout(timeout),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-                ServerError::Ended(self.last_words.get())
+            ServiceError::TransportSend(error) => {
+                login_error(&self.name, &error).unwrap_or_else(|| ServerError::Ended(self.last_words.get()))
             }
+            ServiceError::TransportClosed => ServerError::Ended(self.last_words.get()),
             other => ServerError::Protocol(plain_text(&other.to_string(), 500)),
         }
-    }
-}
-
-/// Tells the server that a call is no longer wanted, unless it was answered.
-struct Cancellation {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
-    side: ClientSide,
-    token: ProgressToken,
-}
-
-impl Drop for Cancellation {
-    fn drop(&mut self) {
-        self.side.reports().remove(&self.token);
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let params = CancelledNotificationParam::new(Some(id), Some("the user stopped it".into()));
-            // A server that is gone need not be told.
-            let _ = peer.notify_cancelled(params).await;
-        });
-    }
-}
-
-impl ClientSide {
-    fn reports(&self) -> std::sync::MutexGuard<'_, ProgressReports> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ClientHandler for ClientSide {
-    fn get_info(&self) -> ClientConfig {
-        let capabilities = serde_json::from_value(serde_json::json!({"roots": {}})).unwrap_or_default();
-        let us = Implementation::new("hardpan", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        let roots = self.root_address.iter().map(|address| Root::new(address.to_string()));
-        Ok(ListRootsResult::new(roots.collect()))
-    }
-
-    async fn on_progress(&self, report: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let sender = self.reports().get(&report.progress_token).cloned();
-        let of = report.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let message = report.message.map(|message| format!(": {}", plain_text(&message, 500)));
-        let text = format!("{}{of}{}", report.progress, message.unwrap_or_default());
-        if let Some(sender) = sender {
-            // Reports that nobody has read yet are newer than none.
-            let _ = sender.try_send(text);
-        }
-    }
-
-    async fn on_logging_message(
-        &self,
-        message: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let data = plain_text(&message.data.to_string(), 2000);
-        tracing::info!(server = %self.server, level = ?message.level, data = %data.escape_debug(), "log");
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.tools_changed)();
     }
 }
 
@@ -270,9 +155,12 @@ fn check_version(peer: &Peer<RoleClient>) -> Result<(), ServerError> {
     }
 }
 
-fn start_error(error: &ClientInitializeError, last_words: &LastWords) -> ServerError {
+fn start_error(name: &ServerName, error: &ClientInitializeError, last_words: &LastWords) -> ServerError {
+    if let Some(error) = login_error(name, error) {
+        return error;
+    }
     match error {
-        error if error.is_authorization_required() => ServerError::LoginRequired,
+        error if error.is_authorization_required() => ServerError::LoginRequired(name.clone()),
         ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(last_words.get()),
         ClientInitializeError::TransportError { .. } if last_words.get().is_some() => {
             ServerError::Ended(last_words.get())
@@ -282,8 +170,42 @@ fn start_error(error: &ClientInitializeError, last_words: &LastWords) -> ServerE
     }
 }
 
+/// What a server's answer about the login means, if it is one.
+fn login_error(name: &ServerName, error: &(dyn std::error::Error + 'static)) -> Option<ServerError> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(scope) = error.downcast_ref::<InsufficientScopeError>() {
+            let scope = scope.get_required_scope().map(|scope| plain_text(scope, 200));
+            return Some(ServerError::ScopeRequired { name: name.clone(), scope });
+        }
+        if error.is::<AuthRequiredError>() {
+            return Some(ServerError::LoginRequired(name.clone()));
+        }
+        match error.downcast_ref::<AuthError>() {
+            Some(AuthError::AuthorizationRequired) => return Some(ServerError::LoginRequired(name.clone())),
+            Some(AuthError::TokenRefreshFailed(text)) => {
+                return Some(ServerError::Login(LoginError::NotRenewed(plain_text(text, 500))));
+            }
+            _ => {}
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The tokens of a login at a server, unless the settings have a token themselves.
+fn login_tokens(
+    name: &ServerName,
+    config: &ServerConfig,
+    place: &ProgramPlace,
+) -> Result<Option<Arc<LoginTokens>>, ServerError> {
+    let (true, Some(folder)) = (config.can_log_in(), &place.logins) else { return Ok(None) };
+    let ServerTransport::Http { url, .. } = &config.transport else { return Ok(None) };
+    LoginTokens::open(&LoginFile::new(folder, name, url)).map_err(ServerError::Login)
+}
+
 /// An error with what caused it.
-fn causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -326,7 +248,7 @@ fn http_config(
 }
 
 /// A client that follows no redirect: a token goes only where the settings say.
-fn http_client() -> Result<reqwest::Client, ServerError> {
+pub(crate) fn http_client() -> Result<reqwest::Client, ServerError> {
     // An error says that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()

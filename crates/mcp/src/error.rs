@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::config::ServerName;
+use crate::login::LoginError;
+
 /// Why a server cannot be started or does not answer. The text is the second half of a sentence.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -25,8 +28,19 @@ pub enum ServerError {
     #[error("the variable {0} (`bearer_token_env`) is not set")]
     NoToken(String),
     /// It asks for a login.
-    #[error("it asks for a login: set `bearer_token_env` or `headers` for it in config.toml")]
-    LoginRequired,
+    #[error("it asks for a login: run `hardpan mcp login {0}`, or set `bearer_token_env` in config.toml")]
+    LoginRequired(ServerName),
+    /// The login is for less than a call needs.
+    #[error("the login does not allow this{}: add it to `oauth_scopes`, and run `hardpan mcp login {name}`", needed(.scope))]
+    ScopeRequired {
+        /// The server.
+        name: ServerName,
+        /// What it asks for.
+        scope: Option<String>,
+    },
+    /// The login cannot be used.
+    #[error("{}", crate::connection::causes(.0))]
+    Login(#[source] LoginError),
     /// It did not start in time.
     #[error("it did not start within {} s{}", .0.as_secs(), said(.1))]
     StartTimeout(Duration, Option<String>),
@@ -55,7 +69,22 @@ pub enum ServerError {
     },
 }
 
+fn needed(scope: &Option<String>) -> String {
+    scope.as_ref().map(|scope| format!(" (it needs {scope})")).unwrap_or_default()
+}
+
 /// What the program printed last, where that may explain its end.
 fn said(text: &Option<String>) -> String {
     text.as_ref().map(|text| format!("; it printed: {text}")).unwrap_or_default()
+}
+
+/// Why tools can no longer be offered.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The other side did not introduce itself as the protocol says.
+    #[error("the client did not begin as the Model Context Protocol says")]
+    NotInitialized(#[source] Box<rmcp::service::ServerInitializeError>),
+    /// The server's own task stopped.
+    #[error("the server stopped")]
+    Stopped(#[source] tokio::task::JoinError),
 }

@@ -24,7 +24,7 @@ use crate::error::ServerError;
 pub const MAX_LINE: usize = 16 << 20;
 
 /// How many messages may wait to be handled: then the program has to wait.
-const WAITING_MESSAGES: usize = 64;
+pub(crate) const WAITING_MESSAGES: usize = 64;
 
 /// How much of a line of standard error is kept, in bytes.
 const MAX_ERROR_LINE: usize = 500;
@@ -37,6 +37,8 @@ const LOGGED_LINES: usize = 500;
 pub struct ProgramPlace {
     /// The root of the workspace, in which they run.
     pub root: PathBuf,
+    /// The folder with the logins of servers on the network.
+    pub logins: Option<PathBuf>,
     /// The user's environment, of which they get the least.
     pub environment: BTreeMap<OsString, OsString>,
     /// How a server runs that needs no sandbox: a launcher ends it with all its processes.
@@ -194,7 +196,11 @@ fn find_program(command: &str, root: &Path, path: Option<&OsString>) -> Option<P
 }
 
 /// Reads a line of at most `limit` bytes. `None` at the end; an error if the line is longer.
-fn read_line(reader: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<Option<()>> {
+pub(crate) fn read_line(
+    reader: &mut impl BufRead,
+    limit: usize,
+    line: &mut Vec<u8>,
+) -> io::Result<Option<()>> {
     line.clear();
     let read = reader.by_ref().take(limit as u64 + 1).read_until(b'\n', line)?;
     match read {
@@ -264,7 +270,7 @@ fn shortened(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn write_messages(
+pub(crate) fn write_messages(
     mut input: impl Write,
     waiting: &std::sync::mpsc::Receiver<(Vec<u8>, oneshot::Sender<()>)>,
 ) {

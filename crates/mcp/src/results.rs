@@ -20,65 +20,101 @@ pub struct CallAnswer {
 
 /// Makes parts of an answer. What is too long is cut, with a note that says so.
 pub(crate) fn make_answer(result: CallToolResult) -> CallAnswer {
-    let mut text = String::new();
-    let mut images = Vec::new();
-    let mut notes = Vec::new();
+    let mut parts = AnswerParts::default();
     let is_empty = result.content.is_empty();
-    for block in result.content {
+    result.content.into_iter().for_each(|block| parts.add(block));
+    if let Some(structured) = result.structured_content.filter(|_| is_empty) {
+        parts.add_text(&structured.to_string());
+    }
+    CallAnswer { content: parts.finish(), is_error: result.is_error.unwrap_or(false) }
+}
+
+/// Text and images for the model, of what a server sends.
+#[derive(Default)]
+pub(crate) struct AnswerParts {
+    text: String,
+    images: Vec<Image>,
+    notes: Vec<String>,
+}
+
+impl AnswerParts {
+    /// Adds a part of an answer or of a prompt.
+    pub fn add(&mut self, block: ContentBlock) {
         match block {
-            ContentBlock::Text(block) => add_text(&mut text, &block.text),
+            ContentBlock::Text(block) => self.add_text(&block.text),
             ContentBlock::Image(image) => match read_image(&image.mime_type, &image.data) {
-                Some(part) if images.len() < MAX_IMAGES => images.push(part),
-                _ => notes.push(format!("an image ({}) was left out", plain(&image.mime_type))),
+                Some(part) if self.images.len() < MAX_IMAGES => self.images.push(part),
+                _ => self.notes.push(format!("an image ({}) was left out", plain(&image.mime_type))),
             },
             ContentBlock::Audio(audio) => {
-                notes.push(format!("a sound ({}) was left out", plain(&audio.mime_type)));
+                self.notes.push(format!("a sound ({}) was left out", plain(&audio.mime_type)));
             }
-            ContentBlock::Resource(resource) => match resource.resource {
-                ResourceContents::TextResourceContents { uri, text: content, .. } => {
-                    add_text(&mut text, &format!("[{uri}]\n{content}"));
-                }
-                ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                    let kind = mime_type.unwrap_or_default();
-                    match read_image(&kind, &blob) {
-                        Some(part) if images.len() < MAX_IMAGES => images.push(part),
-                        _ => notes.push(format!("{} ({}) was left out", plain(&uri), plain(&kind))),
-                    }
-                }
-                _ => notes.push("a resource of an unknown kind was left out".into()),
-            },
-            ContentBlock::ResourceLink(link) => add_text(&mut text, &format!("{}: {}", link.name, link.uri)),
-            _ => notes.push("a part of an unknown kind was left out".into()),
+            ContentBlock::Resource(resource) => self.add_resource(resource.resource, ResourceLabel::Address),
+            ContentBlock::ResourceLink(link) => self.add_text(&format!("{}: {}", link.name, link.uri)),
+            _ => self.notes.push("a part of an unknown kind was left out".into()),
         }
     }
-    if let Some(structured) = result.structured_content.filter(|_| is_empty) {
-        add_text(&mut text, &structured.to_string());
+
+    /// Adds what a resource holds.
+    pub fn add_resource(&mut self, contents: ResourceContents, label: ResourceLabel) {
+        match contents {
+            ResourceContents::TextResourceContents { uri, text, .. } => match label {
+                ResourceLabel::Address => self.add_text(&format!("[{uri}]\n{text}")),
+                ResourceLabel::None => self.add_text(&text),
+            },
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                let kind = mime_type.unwrap_or_default();
+                match read_image(&kind, &blob) {
+                    Some(part) if self.images.len() < MAX_IMAGES => self.images.push(part),
+                    _ => self.notes.push(format!("{} ({}) was left out", plain(&uri), plain(&kind))),
+                }
+            }
+            _ => self.notes.push("a resource of an unknown kind was left out".into()),
+        }
     }
-    if text.len() > MAX_TEXT {
-        notes.push(format!("{} bytes of text, cut after {MAX_TEXT}", text.len()));
-        text.truncate(text.floor_char_boundary(MAX_TEXT));
+
+    pub fn add_text(&mut self, added: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(added);
     }
-    if !notes.is_empty() {
-        notes.truncate(20);
-        add_text(&mut text, &format!("[{}]", notes.join("; ")));
+
+    /// The text, of at most [`MAX_TEXT`] bytes and with a note of what is missing, and the images.
+    pub fn into_text_and_images(mut self) -> (String, Vec<Image>) {
+        if self.text.len() > MAX_TEXT {
+            self.notes.push(format!("{} bytes of text, cut after {MAX_TEXT}", self.text.len()));
+            self.text.truncate(self.text.floor_char_boundary(MAX_TEXT));
+        }
+        if !self.notes.is_empty() {
+            self.notes.truncate(20);
+            self.add_text(&format!("[{}]", self.notes.join("; ")));
+        }
+        (self.text, self.images)
     }
-    if text.is_empty() && images.is_empty() {
-        text.push_str("(no output)");
+
+    /// All of it as parts of a message.
+    pub fn finish(self) -> Vec<MessagePart> {
+        let (mut text, images) = self.into_text_and_images();
+        if text.is_empty() && images.is_empty() {
+            text.push_str("(no output)");
+        }
+        let texts = (!text.is_empty()).then(|| MessagePart::text(text));
+        texts.into_iter().chain(images.into_iter().map(MessagePart::Image)).collect()
     }
-    let texts = (!text.is_empty()).then(|| MessagePart::text(text));
-    let content = texts.into_iter().chain(images.into_iter().map(MessagePart::Image)).collect();
-    CallAnswer { content, is_error: result.is_error.unwrap_or(false) }
 }
 
-fn add_text(text: &mut String, added: &str) {
-    // Nothing after the limit is kept, but its length is told.
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(added);
+/// What stands before the text of a resource.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResourceLabel {
+    /// Its address.
+    Address,
+    /// Nothing: the address is told elsewhere.
+    None,
 }
 
-fn read_image(kind: &str, data: &str) -> Option<Image> {
+/// An image that providers take.
+pub(crate) fn read_image(kind: &str, data: &str) -> Option<Image> {
     let media_type: MediaType = serde_json::from_value(kind.into()).ok()?;
     let image = Image { media_type, data: data.into(), width: None, height: None };
     (!data.is_empty() && image.check().is_ok() && image.check_data().is_ok()).then_some(image)

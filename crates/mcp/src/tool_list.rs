@@ -12,6 +12,9 @@ const MAX_NAME: usize = 64;
 /// The longest description, in bytes: what a request has to hold each time.
 const MAX_DESCRIPTION: usize = 4096;
 
+/// The longest description of an argument, in bytes.
+const MAX_ARGUMENT_DESCRIPTION: usize = 1024;
+
 /// The largest schema, in bytes of JSON. A larger one is replaced by one that allows any object.
 const MAX_SCHEMA: usize = 32 * 1024;
 
@@ -33,6 +36,23 @@ pub struct ServerTool {
     pub read_only_hint: bool,
 }
 
+impl ServerTool {
+    /// What it does, in one line: the first sentence of its description, shortened.
+    pub fn summary(&self, max: usize) -> String {
+        let line = self.description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let end = line.find(". ").unwrap_or(line.len());
+        let sentence = line[..end].trim_end_matches('.');
+        match sentence.len() <= max {
+            true => sentence.to_owned(),
+            false => {
+                let kept = &sentence[..sentence.floor_char_boundary(max)];
+                let end = kept.rfind(' ').filter(|end| *end > max / 2).unwrap_or(kept.len());
+                format!("{}…", kept[..end].trim_end())
+            }
+        }
+    }
+}
+
 /// Makes tools of what a server lists, in the order of their names: the order in which it lists them does
 /// not matter. Of two with one name the first is kept.
 pub(crate) fn make_tools(server: &str, listed: Vec<rmcp::model::Tool>) -> Vec<ServerTool> {
@@ -47,7 +67,7 @@ pub(crate) fn make_tools(server: &str, listed: Vec<rmcp::model::Tool>) -> Vec<Se
         let hint = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
         tools.push(ServerTool {
             exposed_name,
-            description: plain_text(tool.description.as_deref().unwrap_or_default(), MAX_DESCRIPTION),
+            description: cut_text(tool.description.as_deref().unwrap_or_default(), MAX_DESCRIPTION),
             parameters: normalise_schema(&Value::Object((*tool.input_schema).clone())),
             read_only_hint: hint.unwrap_or(false),
             name: tool.name.into_owned(),
@@ -79,6 +99,21 @@ pub(crate) fn plain_text(text: &str, max: usize) -> String {
         true => text.to_owned(),
         false => format!("{}…", &text[..text.floor_char_boundary(max)]),
     }
+}
+
+/// A plain text of at most `max` bytes, which ends with a whole sentence or word where it is cut.
+fn cut_text(text: &str, max: usize) -> String {
+    let text = plain_text(text, usize::MAX);
+    if text.len() <= max {
+        return text;
+    }
+    let kept = &text[..text.floor_char_boundary(max)];
+    // Not much is given up for a whole sentence.
+    let is_late = |end: &usize| *end > kept.len() * 3 / 4;
+    let ends = [kept.rfind("\n\n"), kept.rfind(". ").map(|end| end + 1), kept.rfind('\n')];
+    let word = || kept.rfind(char::is_whitespace).filter(is_late);
+    let end = ends.into_iter().flatten().filter(is_late).max().or_else(word).unwrap_or(kept.len());
+    format!("{} […]", kept[..end].trim_end())
 }
 
 /// A schema that every provider takes: an object at the root, references replaced by what they name, what
@@ -137,7 +172,11 @@ impl SchemaWork<'_> {
         let mut normal = Map::new();
         for (name, value) in fields {
             if !(is_schema && unneeded(name)) {
-                normal.insert(name.clone(), self.normalise(value, depth + 1));
+                let value = match value.as_str().filter(|_| name == "description") {
+                    Some(text) => cut_text(text, MAX_ARGUMENT_DESCRIPTION).into(),
+                    None => self.normalise(value, depth + 1),
+                };
+                normal.insert(name.clone(), value);
             }
         }
         Value::Object(normal)
@@ -180,6 +219,39 @@ mod tests {
             name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
             "{name}"
         );
+    }
+
+    #[test]
+    fn long_descriptions_end_with_a_whole_sentence() {
+        let long = "It reads a file. ".repeat(400);
+        let cut = cut_text(&long, MAX_DESCRIPTION);
+        assert!(cut.len() <= MAX_DESCRIPTION + 6 && cut.ends_with("a file. […]"), "{}", cut.len());
+        let words = cut_text(&"word ".repeat(2000), 1000);
+        assert!(words.ends_with("word […]"), "{words}");
+        let one = cut_text(&"ü".repeat(1000), 999);
+        assert_eq!(one, format!("{} […]", "ü".repeat(499)));
+        assert_eq!(cut_text("Short.", 10), "Short.");
+        let schema = normalise_schema(&json!({"properties": {"a": {"description": long}}}));
+        let described = schema["properties"]["a"]["description"].as_str().expect("a text");
+        assert!(described.len() <= MAX_ARGUMENT_DESCRIPTION + 6 && described.ends_with(". […]"));
+    }
+
+    #[test]
+    fn summaries_are_one_line() {
+        let summary = |text: &str| {
+            let tool = ServerTool {
+                name: "a".into(),
+                exposed_name: "s__a".into(),
+                description: text.into(),
+                parameters: json!({}),
+                read_only_hint: false,
+            };
+            tool.summary(30)
+        };
+        assert_eq!(summary("Reads a file. It may be long.\nMore."), "Reads a file");
+        assert_eq!(summary("\n  Reads v1.2 files\nMore"), "Reads v1.2 files");
+        assert_eq!(summary("Reads one of the many files that there are"), "Reads one of the many files…");
+        assert_eq!(summary(""), "");
     }
 
     #[test]

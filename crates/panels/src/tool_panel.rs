@@ -69,9 +69,14 @@ impl Panel for ToolPanel {
         let suspended = self.tools.suspended();
         let (mut on, mut waiting, mut off, mut off_by_model) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut on_demand = 0;
         for tool in self.tools.list() {
             let list = match tool.state {
                 ToolState::Off => &mut off,
+                ToolState::On if tool.is_on_demand => {
+                    on_demand += 1;
+                    continue;
+                }
                 ToolState::On if !tool.is_declared => &mut waiting,
                 ToolState::On if suspended.contains(&tool.name) => &mut off_by_model,
                 ToolState::On => &mut on,
@@ -81,8 +86,11 @@ impl Panel for ToolPanel {
         let line = |title: &str, names: &[String]| {
             (!names.is_empty()).then(|| format!("{title}: {}", names.join(", ")))
         };
+        // Their names are in the description of the tool that finds them.
+        let on_demand = (on_demand > 0).then(|| format!("on demand: {on_demand} tools of servers"));
         let lines = [
             line("on", &on),
+            on_demand,
             line("on once the tools are declared anew", &waiting),
             line("off, by the user", &off),
             line("off, by you", &off_by_model),

@@ -18,8 +18,10 @@ pub struct ReceivedRequest {
     pub path: String,
     /// Header names, in lower case, and their values.
     pub headers: Vec<(String, String)>,
-    /// The body; null if it is not JSON.
+    /// The body; the fields of a form are an object, and what is no JSON otherwise is null.
     pub body: Value,
+    /// The body as it came.
+    pub bytes: Vec<u8>,
 }
 
 impl ReceivedRequest {
@@ -159,6 +161,13 @@ fn read_request(stream: &TcpStream) -> std::io::Result<Option<ReceivedRequest>> 
     let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(Some(ReceivedRequest { method, path, headers, body }))
+    let is_form = headers.iter().any(|(name, value)| {
+        name == "content-type" && value.starts_with("application/x-www-form-urlencoded")
+    });
+    let bytes = body;
+    let body = match is_form {
+        true => url::form_urlencoded::parse(&bytes).into_owned().collect(),
+        false => serde_json::from_slice(&bytes).unwrap_or_default(),
+    };
+    Ok(Some(ReceivedRequest { method, path, headers, body, bytes }))
 }

@@ -39,6 +39,7 @@ mod git_server; // GitServer: repositories over HTTP
 mod http_server; // TestServer: answers as the test says
 mod instant_provider; // InstantProvider: answers at once, for benchmarks
 pub mod live_work; // long scripted sessions of the real binary, with the simulator's bill
+mod oauth_server; // OauthServer: an MCP server that asks for a login, and the authorization server
 mod prerequisite; // what a test needs of the machine: in CI it must be there
 mod random; // Random: numbers that depend on a seed
 mod simulator; // the simulator as an engine, and as a server for other processes
@@ -57,6 +58,7 @@ pub use event_log::{EventLog, handler_failed, queued_input, text_of};
 pub use git_server::GitServer;
 pub use http_server::{ReceivedRequest, TestResponse, TestServer};
 pub use instant_provider::InstantProvider;
+pub use oauth_server::{OauthFault, OauthServer};
 pub use prerequisite::{is_ci, prerequisite};
 pub use random::Random;
 pub use simulator::{SimulatorServer, scripted_engine};

@@ -88,12 +88,14 @@ pub use plain_file::{PlainFileError, remove_below, write_below};
 pub use read::Read;
 pub use recall::{ArchiveError, ArchivedContent, MessageArchive, Recall};
 pub use registry::{
-    RegisterToolError, ToolListing, ToolRegistry, ToolSource, ToolState, ToolUnavailable, UnknownTool,
+    OnDemandSources, RegisterToolError, ToolListing, ToolRegistry, ToolSource, ToolState, ToolUnavailable,
+    UnknownTool,
 };
 pub use scope::{Scope, ScopeError};
 pub use symbols::Symbols;
 pub use tool::{
-    CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
+    CallSubject, Effect, InnerCall, ResultDisplay, SubjectKind, Tool, ToolClaim, ToolInvocation, ToolOutcome,
+    parse_arguments,
 };
 
 /// The tools that only read files, in the order in which they are declared to the model. [`Symbols`]

@@ -52,6 +52,7 @@ struct Contents {
     suspended: BTreeSet<Arc<str>>,
     /// What requests declare; none if that is what is switched on.
     declared: Option<BTreeSet<Arc<str>>>,
+    on_demand: OnDemandSources,
     /// Counts the changes.
     version: u64,
 }
@@ -64,8 +65,25 @@ impl Default for ToolRegistry {
             |name: &str| Place::new(name.into(), ToolSource::named("layout"), Occupant::FilledByLayout);
         let (places, switched_off) = (own_tools.map(place).collect(), BTreeSet::new());
         let (suspended, declared, version) = (BTreeSet::new(), None, 0);
-        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off, suspended, declared, version })))
+        let on_demand = OnDemandSources::default();
+        ToolRegistry(Arc::new(Mutex::new(Contents {
+            places,
+            switched_off,
+            suspended,
+            declared,
+            on_demand,
+            version,
+        })))
     }
+}
+
+/// Sources whose tools requests do not declare, because another tool calls them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnDemandSources {
+    /// The sources.
+    pub sources: BTreeSet<ToolSource>,
+    /// The tool that calls theirs. Without it, or while it is off, theirs are declared like all others.
+    pub caller: Option<Arc<str>>,
 }
 
 /// A name's place in the order of tools.
@@ -121,6 +139,8 @@ pub struct ToolListing {
     /// Whether requests declare it. The list of tools stays what it is while it is cached, so a tool that
     /// is on may have to wait, and one that is off may be declared still.
     pub is_declared: bool,
+    /// Whether the model calls it through another tool, so that no request need declare it.
+    pub is_on_demand: bool,
     /// One line about what it does.
     pub summary: Arc<str>,
 }
@@ -359,8 +379,26 @@ impl ToolRegistry {
             switched_off: contents.switched_off.clone(),
             suspended: contents.suspended.clone(),
             declared: contents.declared.clone(),
+            on_demand: contents.on_demand.clone(),
             version: contents.version,
         })))
+    }
+
+    /// Sets which sources' tools are not declared, because another tool calls them. Returns whether that
+    /// changed anything.
+    pub fn set_on_demand(&self, on_demand: OnDemandSources) -> bool {
+        let mut contents = self.lock();
+        let is_new = contents.on_demand != on_demand;
+        if is_new {
+            contents.version += 1;
+            contents.on_demand = on_demand;
+        }
+        is_new
+    }
+
+    /// Which sources' tools are not declared, because another tool calls them.
+    pub fn on_demand(&self) -> OnDemandSources {
+        self.lock().on_demand.clone()
     }
 
     /// A number that is another one after every change.
@@ -391,6 +429,7 @@ impl ToolRegistry {
                 source: place.source.clone(),
                 state: contents.state(&place.name),
                 is_declared: contents.is_declared(&place.name),
+                is_on_demand: contents.is_on_demand(place),
                 summary: declaration
                     .snippet
                     .clone()
@@ -411,10 +450,11 @@ impl ToolRegistry {
     }
 
     /// The tools that a request would declare if none were cached, in their order: those that are
-    /// switched on.
+    /// switched on and that no other tool calls.
     pub fn declarations(&self) -> Vec<Declaration> {
         let contents = self.lock();
-        let offered = contents.tools().filter(|(place, _)| contents.state(&place.name) == ToolState::On);
+        let is_on = |place: &Place| contents.state(&place.name) == ToolState::On;
+        let offered = contents.tools().filter(|(place, _)| is_on(place) && !contents.is_on_demand(place));
         offered.map(|(_, tool)| tool.declaration().clone()).collect()
     }
 
@@ -465,8 +505,18 @@ impl Contents {
         if self.switched_off.contains(name) { ToolState::Off } else { ToolState::On }
     }
 
+    fn is_on_demand(&self, place: &Place) -> bool {
+        let is_called = |caller: &Arc<str>| {
+            self.tools().any(|(place, _)| place.name == *caller) && self.state(caller) == ToolState::On
+        };
+        self.on_demand.sources.contains(&place.source)
+            && self.on_demand.caller.as_ref().is_some_and(is_called)
+    }
+
     fn is_declared(&self, name: &str) -> bool {
-        let is_on = || self.state(name) == ToolState::On;
+        let is_offered =
+            |(place, _): (&Place, &Arc<dyn Tool>)| &*place.name == name && !self.is_on_demand(place);
+        let is_on = || self.state(name) == ToolState::On && self.tools().any(is_offered);
         self.declared.as_ref().map_or_else(is_on, |declared| declared.contains(name))
     }
 }

@@ -1,5 +1,7 @@
 //! [`Tool`]: what a tool is, how it is called and what it answers.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use hardpan_context::knowledge::{FileKnowledge, FileObservation};
 use hardpan_prompt::{Json, MessagePart};
@@ -38,6 +40,17 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// The call of another tool that a call with these arguments stands for. Permissions, events and
+    /// results are then about that tool; only the conversation keeps the call as the model made it.
+    fn inner_call(&self, _arguments: &Value) -> Option<InnerCall> {
+        None
+    }
+
+    /// What its source says about the tool and nobody has checked, for a question about a call.
+    fn claim(&self) -> Option<ToolClaim> {
+        None
+    }
+
     /// How faces show a result to the user.
     fn result_display(&self) -> ResultDisplay {
         ResultDisplay::Brief
@@ -46,6 +59,32 @@ pub trait Tool: Send + Sync {
     /// Runs one call. Dropping the future ends the work and leaves nothing running. A failure is an
     /// outcome with `is_error`, never a panic.
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome>;
+}
+
+/// A call that another one stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InnerCall {
+    /// The tool's name in the registry.
+    pub name: Arc<str>,
+    /// An object.
+    pub arguments: Value,
+}
+
+/// What the source of a tool says about it. Nothing relies on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClaim {
+    /// That it only reads.
+    OnlyReads,
+}
+
+impl ToolClaim {
+    /// The claim as a sentence, which says whose it is.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            ToolClaim::OnlyReads => "The server says that it only reads.",
+        }
+    }
 }
 
 /// What a tool may do.

@@ -515,3 +515,19 @@ fn tools_of_servers_have_rules_of_their_own() {
     let deny: ApprovalRule = "mcp(files.*)".parse().unwrap();
     assert!(deny.denies("files__read", &CallSubject::ServerTool("files.read".into()), |_| None));
 }
+
+#[test]
+fn requests_of_servers_to_a_model_have_rules_of_their_own() {
+    let server = CallSubject::ServerTool("files".into());
+    let covers = |rule: &str| {
+        let rule: ApprovalRule = rule.parse().unwrap();
+        rule.covers(SERVER_SAMPLING, &server, |_| None)
+    };
+    assert!(covers("mcp-sampling(files)") && covers("mcp-sampling"));
+    for rule in ["mcp", "mcp(files)", "mcp(files.*)", "mcp-sampling(file)", "mcp-sampling(files.*)"] {
+        assert!(!covers(rule), "{rule}");
+    }
+    let remembered = ApprovalRule::for_call(SERVER_SAMPLING, &server, |_| None).unwrap().narrowed();
+    assert_eq!(remembered.to_string(), "mcp-sampling(files)");
+    assert!(remembered.covers(SERVER_SAMPLING, &server, |_| None));
+}

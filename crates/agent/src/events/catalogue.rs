@@ -4,9 +4,23 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::EVENTS;
+use super::notifications::NOTIFICATIONS;
+use super::questions::QUESTIONS;
+
+/// All events: first those that faces receive, then those that handlers answer.
+pub const EVENTS: &[EventInfo] = &{
+    let mut all = [NOTIFICATIONS[0]; NOTIFICATIONS.len() + QUESTIONS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        let is_notification = at < NOTIFICATIONS.len();
+        all[at] = if is_notification { NOTIFICATIONS[at] } else { QUESTIONS[at - NOTIFICATIONS.len()] };
+        at += 1;
+    }
+    all
+};
 
 /// What is known of an event type without an event.
+#[derive(Clone, Copy)]
 pub struct EventInfo {
     /// The event's name: `type` in JSON.
     pub name: &'static str,

@@ -1,7 +1,7 @@
-//! `declare_events!`: makes everything that an event needs from its entry in the table.
+//! The macros that make everything that an event needs from its entry.
 
-/// Declares all events. From each entry come the payload struct, its [`Event`](super::Event)
-/// implementation, its line in [`EVENTS`](super::EVENTS) and, for a notification, its variant of
+/// Declares the notifications. From each entry come the payload struct, its [`Event`](super::Event)
+/// implementation, its line in [`EVENTS`](super::EVENTS) and its variant of
 /// [`AgentEvent`](super::AgentEvent).
 ///
 /// An entry is the description, the name on the wire, and the payload:
@@ -13,29 +13,16 @@
 ///     pub turn: u32,
 /// }
 /// ```
-///
-/// A question has a reply besides, and what a handler may answer in a few words.
-macro_rules! declare_events {
-    (
-        notifications { $(
-            $(#[doc = $notification_doc:literal])+
-            $notification_name:literal => $notification:ident $notification_body:tt
-        )+ }
-        questions { $(
-            $(#[doc = $question_doc:literal])+
-            $question_name:literal => $question:ident $question_body:tt -> $reply:ty = $answer:literal;
-        )+ }
-    ) => {
-        $( payload! { [$(#[doc = $notification_doc])+] $notification $notification_body } )+
-        $( payload! { [$(#[doc = $question_doc])+] $question $question_body } )+
+macro_rules! declare_notifications {
+    ( $(
+        $(#[doc = $doc:literal])+
+        $name:literal => $notification:ident $body:tt
+    )+ ) => {
+        $( payload! { [$(#[doc = $doc])+] $notification $body } )+
 
         $( impl Event for $notification {
-            const NAME: &'static str = $notification_name;
+            const NAME: &'static str = $name;
             type Reply = ();
-        } )+
-        $( impl Event for $question {
-            const NAME: &'static str = $question_name;
-            type Reply = $reply;
         } )+
 
         /// Something that happened, as faces receive it. As JSON it is an object with the event's
@@ -43,15 +30,15 @@ macro_rules! declare_events {
         #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
         #[serde(tag = "type")]
         pub enum AgentEvent { $(
-            $(#[doc = $notification_doc])+
-            #[serde(rename = $notification_name)]
+            $(#[doc = $doc])+
+            #[serde(rename = $name)]
             $notification($notification),
         )+ }
 
         impl AgentEvent {
             /// The event's name: `type` in JSON.
             pub fn name(&self) -> &'static str {
-                match self { $( AgentEvent::$notification(_) => $notification_name, )+ }
+                match self { $( AgentEvent::$notification(_) => $name, )+ }
             }
 
             /// The payload, if the event is of this type.
@@ -67,23 +54,37 @@ macro_rules! declare_events {
             }
         } )+
 
-        /// All events: first those that faces receive, then those that handlers answer.
-        pub const EVENTS: &[EventInfo] = &[
-            $( EventInfo {
-                name: $notification_name,
-                description: concat!($($notification_doc, "\n"),+),
-                answer: None,
-                payload_schema: |generator| generator.subschema_for::<$notification>(),
-                reply_schema: |generator| generator.subschema_for::<()>(),
-            }, )+
-            $( EventInfo {
-                name: $question_name,
-                description: concat!($($question_doc, "\n"),+),
-                answer: Some($answer),
-                payload_schema: |generator| generator.subschema_for::<$question>(),
-                reply_schema: |generator| generator.subschema_for::<$reply>(),
-            }, )+
-        ];
+        pub(super) const NOTIFICATIONS: &[EventInfo] = &[ $( EventInfo {
+            name: $name,
+            description: concat!($($doc, "\n"),+),
+            answer: None,
+            payload_schema: |generator| generator.subschema_for::<$notification>(),
+            reply_schema: |generator| generator.subschema_for::<()>(),
+        }, )+ ];
+    };
+}
+
+/// Declares the questions. An entry is that of a notification, then the type of the reply, and what a
+/// handler may answer in a few words.
+macro_rules! declare_questions {
+    ( $(
+        $(#[doc = $doc:literal])+
+        $name:literal => $question:ident $body:tt -> $reply:ty = $answer:literal;
+    )+ ) => {
+        $( payload! { [$(#[doc = $doc])+] $question $body } )+
+
+        $( impl Event for $question {
+            const NAME: &'static str = $name;
+            type Reply = $reply;
+        } )+
+
+        pub(super) const QUESTIONS: &[EventInfo] = &[ $( EventInfo {
+            name: $name,
+            description: concat!($($doc, "\n"),+),
+            answer: Some($answer),
+            payload_schema: |generator| generator.subschema_for::<$question>(),
+            reply_schema: |generator| generator.subschema_for::<$reply>(),
+        }, )+ ];
     };
 }
 
@@ -101,4 +102,4 @@ macro_rules! payload {
     };
 }
 
-pub(super) use {declare_events, payload};
+pub(super) use {declare_notifications, declare_questions, payload};

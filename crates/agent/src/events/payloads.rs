@@ -58,6 +58,25 @@ pub enum LeaveReason {
     Fork,
 }
 
+/// What a provider calls an answer. Both are empty if it gave none.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+pub struct ResponseIdentity {
+    /// The provider's id of the response.
+    pub id: Arc<str>,
+    /// The model that answered, as the provider calls it.
+    pub model: Arc<str>,
+}
+
+/// Why handlers are asked for skills and templates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiscoveryReason {
+    /// The session begins.
+    Startup,
+    /// Extensions were loaded anew.
+    Reload,
+}
+
 /// A part of a streaming answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -157,7 +157,7 @@ fn run_events() -> Vec<(AgentEvent, &'static str)> {
             r#"{"type":"message_update","id":"e2","delta":{"kind":"text","text":"Hi"}}"#,
         ),
         (
-            MessageEnd { message: user_message(), input: None }.into(),
+            MessageEnd { message: user_message(), input: None, response: None }.into(),
             r#"{"type":"message_end","message":{"id":"e1","role":"user","content":[{"type":"text","text":"Hello"}]}}"#,
         ),
         (

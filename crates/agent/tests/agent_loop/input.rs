@@ -1,5 +1,7 @@
 use hardpan_agent::events::{HandlerFailed, InputReply};
-use hardpan_agent::{AgentError, CommandError, Delivery, Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{
+    AgentError, Command, CommandError, CommandPrompt, Delivery, Input, InputOutcome, InputSource, RunEnd,
+};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_test_support::{NoteLog, TestAgent, handler_failed, input, pixel};
@@ -101,6 +103,31 @@ async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
     gate.release();
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
     test_agent.assert_continues().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_for_a_prompt_is_replaced_by_it_and_by_nothing_if_it_fails() {
+    let test_agent = TestAgent::builder().start().await;
+    let write = |about: String, _| async move {
+        match about.as_str() {
+            "" => Err(CommandError::Usage("/talk TOPIC")),
+            about => Ok(CommandPrompt { text: format!("Talk about {about}."), images: vec![pixel()] }),
+        }
+    };
+    test_agent.agent.add_command("talk", Command::for_prompt("Talks.", write).of("server"));
+    assert_eq!(test_agent.prompt("/talk  birds ").await, InputOutcome::Ran(RunEnd::Done));
+    let said = test_agent.agent.messages();
+    let MessageBody::User { content } = &*said[0].body else { panic!("{said:?}") };
+    assert_eq!(content[..], [MessagePart::text("Talk about birds."), MessagePart::Image(pixel())]);
+    let failed = test_agent.agent.prompt(input("/talk")).await.expect_err("nothing to talk about");
+    assert_eq!(failed.to_string(), "/talk: expected /talk TOPIC");
+    assert_eq!(test_agent.agent.messages().len(), said.len());
+    // What an extension sends is taken as it is.
+    let sent = Input { source: InputSource::Extension, ..input("/talk birds") };
+    test_agent.agent.prompt(sent).await.expect("it runs");
+    let said = test_agent.agent.messages();
+    let MessageBody::User { content } = &*said[2].body else { panic!("{said:?}") };
+    assert_eq!(content[..], [MessagePart::text("/talk birds")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

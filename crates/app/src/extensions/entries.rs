@@ -1,12 +1,14 @@
 //! The entries of a session as extensions know them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hardpan_agent::Agent;
 use hardpan_extensions::HostError;
 use hardpan_session::{Entry, Record, Session};
 use serde_json::{Value, json};
 
+use super::api::{EntryContent, Message, SessionEntry, Usage, to_script};
 use super::messages::{message_to_script, usage_to_script};
 
 /// Before the types of entries that are Hardpan's own.
@@ -16,30 +18,35 @@ pub const OWN_TYPES: &str = "hardpan.";
 pub async fn branch(agent: &Agent) -> Result<Value, HostError> {
     let Ok((session, leaf)) = agent.stored_session().await else { return Ok(json!([])) };
     let path = session.path_to(leaf.as_deref()).map_err(|error| HostError(error.to_string()))?;
-    Ok(entries_to_script(&path))
+    Ok(to_script(&entries_to_script(&path)))
 }
 
 /// Entries that follow each other, oldest first. Those that only Hardpan needs are left out, and what
 /// followed one follows the entry before it.
-pub fn entries_to_script(path: &[&Entry]) -> Value {
-    let usage: BTreeMap<&str, Value> = path.iter().filter_map(|entry| answer_usage(entry)).collect();
-    let mut parent: Option<&str> = path.first().and_then(|entry| entry.parent.as_deref());
+pub fn entries_to_script(path: &[&Entry]) -> Vec<SessionEntry> {
+    let usage: BTreeMap<&str, Usage> = path.iter().filter_map(|entry| answer_usage(entry)).collect();
+    let mut parent = path.first().and_then(|entry| entry.parent.clone());
     let mut entries = Vec::new();
     for entry in path {
-        let Some(mut fields) = entry_to_script(entry) else { continue };
-        if let Some(usage) = usage.get(&*entry.id) {
-            fields["message"]["usage"] = usage.clone();
+        let Some(mut content) = entry_content(entry) else { continue };
+        if let (Some(usage), EntryContent::Message { message }) = (usage.get(&*entry.id), &mut content)
+            && let Message::Assistant(answer) = &mut **message
+        {
+            answer.usage = Some(*usage);
         }
-        fields["id"] = json!(entry.id);
-        fields["parentId"] = json!(parent.replace(&entry.id));
-        fields["timestamp"] = json!(entry.time.map(|time| time.to_string()));
-        entries.push(fields);
+        entries.push(entry_to_script(entry, parent.replace(entry.id.clone()), content));
     }
-    Value::Array(entries)
+    entries
+}
+
+/// An entry with its content, after the one that extensions see before it.
+pub fn entry_to_script(entry: &Entry, parent_id: Option<Arc<str>>, content: EntryContent) -> SessionEntry {
+    let timestamp = entry.time.map(|time| time.to_string());
+    SessionEntry { id: entry.id.clone(), parent_id, timestamp, content }
 }
 
 /// The message that a request's record is about, and what its answer used.
-fn answer_usage(entry: &Entry) -> Option<(&str, Value)> {
+fn answer_usage(entry: &Entry) -> Option<(&str, Usage)> {
     let Record::Request(request) = &entry.record else { return None };
     Some((request.message.as_deref()?, usage_to_script(&request.usage, request.dollars)))
 }
@@ -52,46 +59,44 @@ pub async fn session_info(agent: &Agent) -> Value {
     json!({ "id": id, "file": file, "folder": file.parent(), "name": name })
 }
 
-/// An entry without its place in the session; none for what only Hardpan needs.
-pub fn entry_to_script(entry: &Entry) -> Option<Value> {
+/// What an entry holds; none for what only Hardpan needs.
+pub fn entry_content(entry: &Entry) -> Option<EntryContent> {
     Some(match &entry.record {
-        Record::Message(message) => {
-            let message = message_to_script(&entry.with_facts(message));
-            match message["role"].as_str() {
-                Some("custom") => with_type(message, "custom_message"),
-                Some("branchSummary") => with_type(message, "branch_summary"),
-                _ => json!({ "type": "message", "message": message }),
+        Record::Message(message) => match message_to_script(&entry.with_facts(message)) {
+            Message::Custom(custom) => EntryContent::CustomMessage {
+                role: custom.role,
+                custom_type: custom.message.custom_type,
+                content: custom.message.content,
+                display: custom.message.display,
+                details: custom.message.details,
+            },
+            Message::BranchSummary(branch) => {
+                EntryContent::BranchSummary { role: branch.role, summary: branch.summary }
             }
-        }
+            message => EntryContent::Message { message: Box::new(message) },
+        },
         Record::Custom { custom_type, .. } if custom_type.starts_with(OWN_TYPES) => return None,
         Record::Custom { custom_type, data } => {
-            json!({ "type": "custom", "customType": custom_type, "data": data })
+            EntryContent::Custom { custom_type: custom_type.clone(), data: data.clone() }
         }
-        Record::Compaction { summary, first_kept, tokens_before, details } => {
-            let details = details.as_ref().map(compaction_details);
-            json!({
-                "type": "compaction",
-                "summary": &**summary,
-                "firstKeptEntryId": first_kept,
-                "tokensBefore": tokens_before,
-                "details": details,
-            })
-        }
+        Record::Compaction { summary, first_kept, tokens_before, details } => EntryContent::Compaction {
+            summary: summary.to_string(),
+            first_kept_entry_id: first_kept.clone(),
+            tokens_before: *tokens_before,
+            details: details.as_ref().map(compaction_details),
+        },
         Record::ModelChange { provider, model } => {
-            json!({ "type": "model_change", "provider": provider, "modelId": model })
+            EntryContent::ModelChange { provider: provider.clone(), model_id: model.clone() }
         }
         Record::ThinkingChange { level } => {
-            json!({ "type": "thinking_level_change", "thinkingLevel": level })
+            EntryContent::ThinkingLevelChange { thinking_level: level.clone() }
         }
-        Record::Name { name } => json!({ "type": "session_info", "name": name }),
-        Record::Label { target, label } => json!({ "type": "label", "targetId": target, "label": label }),
+        Record::Name { name } => EntryContent::SessionInfo { name: name.clone() },
+        Record::Label { target, label } => {
+            EntryContent::Label { target_id: target.clone(), label: label.clone() }
+        }
         _ => return None,
     })
-}
-
-fn with_type(mut message: Value, entry_type: &str) -> Value {
-    message["type"] = json!(entry_type);
-    message
 }
 
 /// What an extension stored with its summary, else the files that were read and changed.

@@ -86,6 +86,7 @@ async fn approve(host: &Arc<ExtensionHost>, words: Vec<String>) -> Result<Vec<St
         tool_name: "bash".into(),
         args: json!({ "command": line }),
         subject: CallSubject::Command(line),
+        claim: None,
         agent: Some(format!("extension {}", host.name()).into()),
     };
     let _pauses = host.pause_clocks();

@@ -7,7 +7,10 @@ use hardpan_agent::CustomMessage;
 use hardpan_prompt::{
     AgentMessage, Image, Json, MessageBody, MessageFacts, MessagePart, TokenUsage, ToolCall,
 };
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::api::{self, Content, ContentPart, ImagePart, Message, NewMessage, Usage, UsageCost};
 
 /// Arguments of tools that have another name there, and ours.
 const ARGUMENT_NAMES: [(&str, &str); 3] =
@@ -38,155 +41,178 @@ fn rename<'a>(value: &Value, name: impl Fn(&str) -> Option<&'a str> + Copy) -> V
     }
 }
 
-pub fn image_to_script(image: &Image) -> Value {
-    json!({ "type": "image", "data": image.data, "mimeType": image.media_type })
+pub fn images_to_script(images: &[Image]) -> Vec<ImagePart> {
+    images.iter().map(image_to_script).collect()
+}
+
+fn image_to_script(image: &Image) -> ImagePart {
+    let kind = api::ImageType::default();
+    ImagePart { kind, data: image.data.clone(), mime_type: image.media_type }
 }
 
 /// An image that an extension made; its size is not known.
-pub fn image_from_script(value: &Value) -> Option<Image> {
-    serde_json::from_value(json!({ "media_type": value["mimeType"], "data": value["data"] })).ok()
+pub fn image_from_script(image: ImagePart) -> Image {
+    Image { media_type: image.mime_type, data: image.data, width: None, height: None }
 }
 
-pub fn parts_to_script(parts: &[MessagePart]) -> Value {
+pub fn parts_to_script(parts: &[MessagePart]) -> Vec<ContentPart> {
     parts.iter().filter_map(part_to_script).collect()
 }
 
+pub fn text_part(text: &str) -> ContentPart {
+    ContentPart::Text(api::TextPart { text: text.to_owned(), ..api::TextPart::default() })
+}
+
 /// Extensions know no blocks of a provider's own search.
-fn part_to_script(part: &MessagePart) -> Option<Value> {
+pub fn part_to_script(part: &MessagePart) -> Option<ContentPart> {
     Some(match part {
         MessagePart::ProviderBlock(_) | MessagePart::Sources { .. } => return None,
-        MessagePart::Text { text } => json!({ "type": "text", "text": &**text }),
-        MessagePart::Image(image) => image_to_script(image),
-        MessagePart::Reasoning { text, signature, .. } => {
-            json!({ "type": "thinking", "thinking": &**text, "thinkingSignature": signature })
-        }
-        MessagePart::ToolCall(call) => json!({
-            "type": "toolCall",
-            "id": call.id,
-            "name": call.name,
-            "arguments": arguments_to_script(&call.arguments.value()),
+        MessagePart::Text { text } => text_part(text),
+        MessagePart::Image(image) => ContentPart::Image(image_to_script(image)),
+        MessagePart::Reasoning { text, signature, .. } => ContentPart::Thinking(api::ThinkingPart {
+            thinking: text.to_string(),
+            thinking_signature: signature.clone(),
+            ..api::ThinkingPart::default()
+        }),
+        MessagePart::ToolCall(call) => ContentPart::ToolCall(api::ToolCallPart {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: arguments_to_script(&call.arguments.value()),
+            ..api::ToolCallPart::default()
         }),
     })
 }
 
 /// Content that an extension gave: a string, or a list of parts. Parts of unknown form are left out.
 pub fn parts_from_script(content: &Value) -> Vec<MessagePart> {
+    content_from_script(Content::deserialize(content).unwrap_or_default())
+}
+
+/// Content that an extension gave.
+pub fn content_from_script(content: Content) -> Vec<MessagePart> {
     match content {
-        Value::String(text) => vec![MessagePart::text(text.as_str())],
-        Value::Array(parts) => parts.iter().filter_map(part_from_script).collect(),
-        _ => Vec::new(),
+        Content::Text(text) => vec![MessagePart::text(text)],
+        Content::Parts(parts) => parts.into_iter().map(part_from_script).collect(),
     }
 }
 
-fn part_from_script(part: &Value) -> Option<MessagePart> {
-    match part["type"].as_str()? {
-        "text" => Some(MessagePart::text(part["text"].as_str()?)),
-        "image" => image_from_script(part).map(MessagePart::Image),
-        "thinking" => Some(MessagePart::Reasoning {
-            text: part["thinking"].as_str()?.into(),
-            signature: part["thinkingSignature"].as_str().map(Arc::from),
+fn part_from_script(part: ContentPart) -> MessagePart {
+    match part {
+        ContentPart::Text(part) => MessagePart::text(part.text),
+        ContentPart::Image(image) => MessagePart::Image(image_from_script(image)),
+        ContentPart::Thinking(part) => MessagePart::Reasoning {
+            text: part.thinking.into(),
+            signature: part.thinking_signature,
             redacted: None,
-        }),
-        "toolCall" => Some(MessagePart::ToolCall(ToolCall {
-            id: part["id"].as_str()?.into(),
-            name: part["name"].as_str()?.into(),
-            arguments: Json::new(&arguments_from_script(&part["arguments"])),
+        },
+        ContentPart::ToolCall(call) => MessagePart::ToolCall(ToolCall {
+            id: call.id,
+            name: call.name,
+            arguments: Json::new(&arguments_from_script(&call.arguments)),
             result: None,
-        })),
-        _ => None,
+        }),
     }
 }
 
 /// A message that an extension wants to add.
-pub fn custom_message(message: &Value) -> CustomMessage {
+pub fn custom_message(message: NewMessage) -> CustomMessage {
     CustomMessage {
-        custom_type: message["customType"].as_str().unwrap_or("extension").into(),
-        content: parts_from_script(&message["content"]),
-        display: message["display"].as_bool().unwrap_or(true),
-        details: given(&message["details"]),
+        custom_type: message.custom_type,
+        content: content_from_script(message.content),
+        display: message.display,
+        details: message.details,
     }
-}
-
-/// A value that is there.
-pub fn given(value: &Value) -> Option<Value> {
-    Some(value).filter(|value| !value.is_null()).cloned()
 }
 
 /// A message as extensions know it. `id` is ours: it tells which message came back.
-pub fn message_to_script(message: &AgentMessage) -> Value {
-    let mut fields = match body_to_script(&message.body) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
+pub fn message_to_script(message: &AgentMessage) -> Message {
+    let mut script = body_to_script(&message.body);
+    *script.mark() = api::MessageMark {
+        id: Some(message.id.0.clone()),
+        timestamp: message.time.map(jiff::Timestamp::as_millisecond),
     };
-    fields.insert("id".into(), json!(message.id));
-    if let Some(facts) = &message.facts {
-        facts_to_script(facts, &mut fields);
+    if let Some(MessageFacts { details, usage, error }) = message.facts.as_deref() {
+        match &mut script {
+            Message::Assistant(answer) => {
+                answer.usage = usage.map(|(tokens, dollars)| usage_to_script(&tokens, dollars));
+                answer.error_message = error.as_deref().map(str::to_owned);
+            }
+            Message::ToolResult(result) => result.details.clone_from(details),
+            Message::Custom(custom) => custom.message.details.clone_from(details),
+            _ => {}
+        }
     }
-    if let Some(time) = message.time {
-        fields.insert("timestamp".into(), json!(time.as_millisecond()));
-    }
-    Value::Object(fields)
+    script
 }
 
-fn facts_to_script(facts: &MessageFacts, fields: &mut Map<String, Value>) {
-    let MessageFacts { details, usage, error } = facts;
-    fields.extend(details.clone().map(|details| ("details".to_owned(), details)));
-    fields.extend(usage.map(|(tokens, dollars)| ("usage".to_owned(), usage_to_script(&tokens, dollars))));
-    fields.extend(error.as_deref().map(|error| ("errorMessage".to_owned(), error.into())));
+pub fn messages_to_script(messages: &[AgentMessage]) -> Vec<Message> {
+    messages.iter().map(message_to_script).collect()
 }
 
 /// What an answer used, as extensions read it.
-pub fn usage_to_script(tokens: &TokenUsage, dollars: f64) -> Value {
-    json!({
-        "input": tokens.input,
-        "output": tokens.output,
-        "cacheRead": tokens.cache_read,
-        "cacheWrite": tokens.cache_written(),
-        "totalTokens": tokens.total(),
-        "cost": { "total": number(dollars) },
-    })
+pub fn usage_to_script(tokens: &TokenUsage, dollars: f64) -> Usage {
+    Usage {
+        input: tokens.input,
+        output: tokens.output,
+        cache_read: tokens.cache_read,
+        cache_write: tokens.cache_written(),
+        total_tokens: tokens.total(),
+        cost: UsageCost { total: dollars },
+    }
 }
 
-/// A number as JavaScript writes it: without a fraction if it has none.
-pub fn number(value: f64) -> Value {
-    let whole = value as i64;
-    if whole as f64 == value { json!(whole) } else { json!(value) }
-}
-
-fn body_to_script(body: &MessageBody) -> Value {
+fn body_to_script(body: &MessageBody) -> Message {
     match body {
-        MessageBody::User { content } => json!({ "role": "user", "content": parts_to_script(content) }),
-        MessageBody::Assistant { content, provider, model, stop_reason } => json!({
-            "role": "assistant",
-            "content": parts_to_script(content),
-            "provider": provider,
-            "model": model,
-            "stopReason": stop_reason.as_deref().map(stop_reason_to_script),
+        MessageBody::User { content } => Message::User(api::UserMessage {
+            content: Content::Parts(parts_to_script(content)),
+            ..api::UserMessage::default()
         }),
-        MessageBody::ToolResult { call_id, tool_name, content, is_error, not_run: _ } => json!({
-            "role": "toolResult",
-            "toolCallId": call_id,
-            "toolName": tool_name,
-            "content": parts_to_script(content),
-            "isError": is_error,
-        }),
-        MessageBody::Custom { custom_type, content, display } => json!({
-            "role": "custom",
-            "customType": custom_type,
-            "content": parts_to_script(content),
-            "display": display,
-        }),
-        MessageBody::BashExecution { command, output, exit_code, exclude_from_context } => json!({
-            "role": "bashExecution",
-            "command": command,
-            "output": &**output,
-            "exitCode": exit_code,
-            "excludeFromContext": exclude_from_context,
-        }),
-        MessageBody::CompactionSummary { summary } => {
-            json!({ "role": "compactionSummary", "summary": &**summary })
+        MessageBody::Assistant { content, provider, model, stop_reason } => {
+            Message::Assistant(api::AssistantMessage {
+                content: parts_to_script(content),
+                provider: provider.clone(),
+                model: model.clone(),
+                stop_reason: stop_reason.as_deref().map(|reason| stop_reason_to_script(reason).into()),
+                ..api::AssistantMessage::default()
+            })
         }
-        MessageBody::BranchSummary { summary } => json!({ "role": "branchSummary", "summary": &**summary }),
+        MessageBody::ToolResult { call_id, tool_name, content, is_error, not_run: _ } => {
+            Message::ToolResult(api::ToolResultMessage {
+                tool_call_id: call_id.clone(),
+                tool_name: tool_name.clone().unwrap_or_default(),
+                content: parts_to_script(content),
+                is_error: *is_error,
+                ..api::ToolResultMessage::default()
+            })
+        }
+        MessageBody::Custom { custom_type, content, display } => Message::Custom(api::CustomMessage {
+            message: NewMessage {
+                custom_type: custom_type.clone(),
+                content: Content::Parts(parts_to_script(content)),
+                display: *display,
+                details: None,
+            },
+            ..api::CustomMessage::default()
+        }),
+        MessageBody::BashExecution { command, output, exit_code, exclude_from_context } => {
+            Message::BashExecution(api::BashExecutionMessage {
+                command: command.clone(),
+                output: output.to_string(),
+                exit_code: *exit_code,
+                exclude_from_context: *exclude_from_context,
+                ..api::BashExecutionMessage::default()
+            })
+        }
+        MessageBody::CompactionSummary { summary } => {
+            Message::CompactionSummary(api::CompactionSummaryMessage {
+                summary: summary.to_string(),
+                ..api::CompactionSummaryMessage::default()
+            })
+        }
+        MessageBody::BranchSummary { summary } => Message::BranchSummary(api::BranchSummaryMessage {
+            summary: summary.to_string(),
+            ..api::BranchSummaryMessage::default()
+        }),
     }
 }
 
@@ -201,8 +227,10 @@ fn stop_reason_to_script(reason: &str) -> &str {
 }
 
 /// Messages for a handler that may look at few of them: each as the text of its JSON.
-pub fn lazy_messages(messages: &[AgentMessage]) -> Value {
-    messages.iter().map(|message| message_to_script(message).to_string()).collect()
+pub fn lazy_messages(messages: &[AgentMessage]) -> Vec<String> {
+    let texts = messages.iter().map(|message| serde_json::to_string(&message_to_script(message)));
+    // Messages hold nothing that has no JSON.
+    texts.map(Result::unwrap_or_default).collect()
 }
 
 /// The messages that a handler returned. One that is as it was handed out is the original, with
@@ -222,11 +250,12 @@ pub fn messages_from_script(
             if let Some(number) = value.as_u64() {
                 return originals.get(usize::try_from(number).ok()?).cloned();
             }
+            let given = Message::deserialize(value).ok()?.without_facts();
             let original = value["id"].as_str().and_then(|id| by_id.get(id)).copied();
-            if let Some(original) = original.filter(|original| says_the_same(original, value)) {
+            if let Some(original) = original.filter(|original| body_to_script(&original.body) == given) {
                 return Some(original.clone());
             }
-            let body = body_from_script(value)?;
+            let body = body_from_script(given);
             if let Some(original) = original {
                 let mut changed = original.clone();
                 changed.body = Arc::new(body);
@@ -234,48 +263,42 @@ pub fn messages_from_script(
             }
             added += 1;
             let mut message = AgentMessage::new(&*format!("extension-{owner}-{added}"), body);
-            message.note(|facts| facts.details = given(&value["details"]));
+            let details = value.get("details").filter(|details| !details.is_null());
+            message.note(|facts| facts.details = details.cloned());
             Some(message)
         })
         .collect()
 }
 
-/// Whether a handler gave a message back as it got it. What is never sent does not count.
-fn says_the_same(original: &AgentMessage, returned: &Value) -> bool {
-    let Value::Object(sent) = body_to_script(&original.body) else { return false };
-    sent.iter().all(|(name, value)| returned.get(name).unwrap_or(&Value::Null) == value)
-}
-
-fn body_from_script(value: &Value) -> Option<MessageBody> {
-    let content = parts_from_script(&value["content"]);
-    let text = |name: &str| value[name].as_str().map(Arc::<str>::from);
-    Some(match value["role"].as_str()? {
-        "user" => MessageBody::User { content },
-        "assistant" => MessageBody::Assistant {
-            content,
-            provider: text("provider"),
-            model: text("model"),
-            stop_reason: text("stopReason"),
+fn body_from_script(message: Message) -> MessageBody {
+    match message {
+        Message::User(message) => MessageBody::User { content: content_from_script(message.content) },
+        Message::Assistant(message) => MessageBody::Assistant {
+            content: content_from_script(Content::Parts(message.content)),
+            provider: message.provider,
+            model: message.model,
+            stop_reason: message.stop_reason,
         },
-        "toolResult" => MessageBody::ToolResult {
-            call_id: text("toolCallId")?,
-            tool_name: text("toolName"),
-            content,
-            is_error: value["isError"].as_bool().unwrap_or(false),
+        Message::ToolResult(message) => MessageBody::ToolResult {
+            call_id: message.tool_call_id,
+            tool_name: Some(message.tool_name).filter(|name| !name.is_empty()),
+            content: content_from_script(Content::Parts(message.content)),
+            is_error: message.is_error,
             not_run: None,
         },
-        "custom" => {
-            let CustomMessage { custom_type, content, display, details: _ } = custom_message(value);
+        Message::Custom(message) => {
+            let CustomMessage { custom_type, content, display, details: _ } = custom_message(message.message);
             MessageBody::Custom { custom_type, content, display }
         }
-        "bashExecution" => MessageBody::BashExecution {
-            command: text("command")?,
-            output: value["output"].as_str().unwrap_or_default().into(),
-            exit_code: value["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok()),
-            exclude_from_context: value["excludeFromContext"].as_bool().unwrap_or(false),
+        Message::BashExecution(message) => MessageBody::BashExecution {
+            command: message.command,
+            output: message.output.into(),
+            exit_code: message.exit_code,
+            exclude_from_context: message.exclude_from_context,
         },
-        "compactionSummary" => MessageBody::CompactionSummary { summary: value["summary"].as_str()?.into() },
-        "branchSummary" => MessageBody::BranchSummary { summary: value["summary"].as_str()?.into() },
-        _ => return None,
-    })
+        Message::CompactionSummary(message) => {
+            MessageBody::CompactionSummary { summary: message.summary.into() }
+        }
+        Message::BranchSummary(message) => MessageBody::BranchSummary { summary: message.summary.into() },
+    }
 }

@@ -8,6 +8,7 @@ use hardpan_extensions::HostError;
 use hardpan_models::{Catalogue, Model, Protocol, ThinkingSetting};
 use serde_json::{Value, json};
 
+use super::api::{self, to_script};
 use super::host::ExtensionHost;
 use super::{ExtensionOrigin, ExtensionSetting};
 use crate::conversation_app::ConversationApp;
@@ -87,10 +88,17 @@ impl ExtensionProviders {
     }
 }
 
-/// `pi.registerProvider(name, config)`: an entry of `models.json` made of the published fields.
-pub fn register_provider(host: &ExtensionHost, arguments: &Value) -> Result<(), HostError> {
+/// `pi.registerProvider(name, config)`: an entry of `models.json` made of the published fields. A provider
+/// that cannot be had is told of; the rest of the extension works without it.
+pub fn register_provider(host: &ExtensionHost, arguments: &Value) {
+    if let Err(error) = add_provider(host, arguments) {
+        host.tell(error.0);
+    }
+}
+
+fn add_provider(host: &ExtensionHost, arguments: &Value) -> Result<(), HostError> {
     let (name, config) = (arguments["name"].as_str().unwrap_or_default(), &arguments["config"]);
-    let refused = |why: &str| Err(HostError(format!("pi.registerProvider(\"{name}\"): {why}")));
+    let refused = |why: &str| Err(HostError(format!("its provider {name} is left out: {why}")));
     if host.origin() == ExtensionOrigin::Project {
         return refused("a project's extension cannot name addresses, because your keys would go there");
     }
@@ -190,29 +198,29 @@ fn api_of(protocol: Protocol) -> &'static str {
 }
 
 /// A model with its provider's protocol and address.
-pub fn model_to_script(model: &Model, protocol: Protocol, base_url: &str) -> Value {
-    let input = if model.vision { json!(["text", "image"]) } else { json!(["text"]) };
-    json!({
-        "provider": model.provider,
-        "id": model.id,
-        "name": model.id,
-        "api": api_of(protocol),
-        "baseUrl": base_url,
-        "reasoning": model.reasoning,
-        "input": input,
-        "cost": {
-            "input": model.price.input,
-            "output": model.price.output,
-            "cacheRead": model.price.read(),
-            "cacheWrite": model.price.write(),
+pub fn model_to_script(model: &Model, protocol: Protocol, base_url: &str) -> api::Model {
+    let kinds = [Some(api::InputKind::Text), model.vision.then_some(api::InputKind::Image)];
+    api::Model {
+        provider: model.provider.clone(),
+        id: model.id.clone(),
+        name: model.id.clone(),
+        api: api_of(protocol),
+        base_url: base_url.to_owned(),
+        reasoning: model.reasoning,
+        input: kinds.into_iter().flatten().collect(),
+        cost: api::ModelCost {
+            input: model.price.input,
+            output: model.price.output,
+            cache_read: model.price.read(),
+            cache_write: model.price.write(),
         },
-        "contextWindow": model.context,
-        "maxTokens": model.max_output,
-    })
+        context_window: model.context,
+        max_tokens: model.max_output,
+    }
 }
 
 /// The model of the next request.
-pub fn target_to_script(target: &Target) -> Value {
+pub fn target_to_script(target: &Target) -> api::Model {
     model_to_script(&target.model, target.profile.protocol, &target.profile.base_url)
 }
 
@@ -231,7 +239,7 @@ pub fn list_models(app: &ConversationApp, only_available: bool) -> Value {
         let (protocol, url) = (*seller)?;
         Some(model_to_script(model, protocol, url))
     });
-    models.collect()
+    to_script(&models.collect::<Vec<_>>())
 }
 
 /// `modelRegistry.find(provider, id)`: null for a model that no file lists.
@@ -239,7 +247,7 @@ pub fn find_model(app: &ConversationApp, arguments: &Value) -> Value {
     let (provider, id) = (arguments["provider"].as_str(), arguments["id"].as_str().unwrap_or_default());
     let found = app.find_model(provider.map(str::to_owned), id.to_owned()).ok();
     let found = found.filter(|target| target.model.listed);
-    found.map_or(Value::Null, |target| target_to_script(&target))
+    to_script(&found.map(|target| target_to_script(&target)))
 }
 
 /// `pi.setModel(model)`: false without a key for it, as long as there is one for the current model.
@@ -273,7 +281,7 @@ pub fn context_usage(app: &ConversationApp) -> Value {
     let window = app.agent.target().model.context;
     let tokens = app.agent.token_usage().last_request.map(|last| last.tokens.total());
     let percent = tokens.map(|tokens| tokens as f64 * 100.0 / f64::from(window.max(1)));
-    json!({ "tokens": tokens, "contextWindow": window, "percent": percent })
+    to_script(&api::ContextUsage { tokens, context_window: window, percent })
 }
 
 #[cfg(test)]

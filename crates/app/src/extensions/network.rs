@@ -91,6 +91,7 @@ async fn approve(host: &Arc<ExtensionHost>, url: &str) -> Result<(), HostError> 
         tool_name: "fetch".into(),
         args: json!({ "url": url }),
         subject: CallSubject::Url(url.to_owned()),
+        claim: None,
         agent: Some(format!("extension {}", host.name()).into()),
     };
     let _pauses = host.pause_clocks();

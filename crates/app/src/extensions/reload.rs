@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use hardpan_agent::events::{Dialog, DialogAnswer, FaceChange};
-use serde_json::json;
+use hardpan_agent::events::{Dialog, DialogAnswer, DiscoveryReason, FaceChange};
 
+use super::api::{SessionShutdownEvent, SessionStartEvent, ShutdownReason, StartReason};
 use super::discovery::{PROJECT_FOLDERS, USER_FOLDER};
 use super::{Extensions, LoadedExtension, find_extensions, lock};
 use crate::conversation_app::ConversationApp;
@@ -92,7 +93,8 @@ impl Extensions {
         let pause = app.agent.pause_runs().await;
         let before = std::mem::take(&mut *lock(&self.loaded));
         for extension in &before {
-            extension.host.raise("session_shutdown", json!({ "reason": "reload" })).await;
+            let (reason, target_session_file) = (ShutdownReason::Reload, None);
+            extension.host.raise(SessionShutdownEvent { reason, target_session_file }).await;
         }
         for LoadedExtension { host, script, .. } in before {
             host.withdraw();
@@ -108,8 +110,10 @@ impl Extensions {
         drop(pause);
         app.agent.change_face(&"hardpan".into(), FaceChange::Reloaded);
         for host in self.hosts() {
-            host.raise("session_start", json!({ "reason": "reload" })).await;
+            let (reason, previous_session_file) = (StartReason::Reload, None);
+            host.raise(SessionStartEvent { reason, previous_session_file }).await;
         }
+        app.agent.discover_resources(DiscoveryReason::Reload).await;
     }
 
     /// Asks about a trusted project whose files have changed. Without a person to ask, and after a no,
@@ -139,7 +143,7 @@ impl ConversationApp {
     /// Loads extensions anew whenever their files change and the agent is idle, until the conversation
     /// is over. For faces that stay open. A conversation that found none does not look for any.
     pub fn watch_extensions(self: &Arc<Self>) {
-        if self.extensions.runtime.get().is_none() {
+        if !self.extensions.has_found.load(Ordering::Relaxed) {
             return;
         }
         let app = Arc::downgrade(self);

@@ -1,6 +1,7 @@
 //! What an extension's command does to sessions, as a user would: new ones, others, forks, the tree.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hardpan_agent::{Agent, AgentError, BranchExit};
 use hardpan_extensions::HostError;
@@ -8,6 +9,7 @@ use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_session::{Entry, Record, Session};
 use serde_json::{Value, json};
 
+use super::api::to_script;
 use super::entries;
 use crate::actions::ActionError;
 use crate::conversation_app::ConversationApp;
@@ -106,15 +108,12 @@ pub async fn all_entries(agent: &Agent) -> Value {
     let mut found = Vec::new();
     for entry in &session.entries {
         let parent = entry.parent.as_deref().and_then(|parent| shown.get(parent).copied().flatten());
-        let Some(mut fields) = entries::entry_to_script(entry) else {
+        let Some(content) = entries::entry_content(entry) else {
             shown.insert(&entry.id, parent);
             continue;
         };
         shown.insert(&entry.id, Some(&entry.id));
-        fields["id"] = json!(entry.id);
-        fields["parentId"] = json!(parent);
-        fields["timestamp"] = json!(entry.time.map(|time| time.to_string()));
-        found.push(fields);
+        found.push(entries::entry_to_script(entry, parent.map(Arc::from), content));
     }
-    Value::Array(found)
+    to_script(&found)
 }

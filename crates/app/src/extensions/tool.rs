@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use hardpan_context::knowledge::FileObservation;
 use hardpan_prompt::{Json, MessagePart, Tool as Declaration};
 use hardpan_tools::{CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use serde_json::{Value, json};
@@ -33,6 +34,18 @@ impl ExtensionTool {
             guidelines: guidelines.filter_map(|line| line.as_str().map(Arc::from)).collect(),
         };
         ExtensionTool { host, declaration, replaces }
+    }
+
+    /// What a result in the place of `read` tells the model about a file: as much as the built-in tool
+    /// tells, if it shows the same text.
+    async fn observe_file(&self, call: ToolInvocation<'_>, content: &Value) -> Vec<FileObservation> {
+        let Some(built_in) = self.replaces.as_ref().filter(|_| &*self.declaration.name == "read") else {
+            return Vec::new();
+        };
+        let expected = built_in.run(call).await;
+        let shown = text_of_parts(&expected.content);
+        let is_same = !expected.is_error && text_of(content).contains(&*shown) && !shown.is_empty();
+        if is_same { expected.file_observations } else { Vec::new() }
     }
 }
 
@@ -80,10 +93,10 @@ impl Tool for ExtensionTool {
             self.host.forget_updates(call.id);
             match result {
                 Ok(result) => ToolOutcome {
+                    file_observations: self.observe_file(call, &result["content"]).await,
                     content: parts_from_script(&result["content"]),
                     details: result.get("details").filter(|details| !details.is_null()).cloned(),
                     is_error: false,
-                    file_observations: Vec::new(),
                 },
                 Err(error) => ToolOutcome::failed(error.to_string()),
             }
@@ -105,7 +118,10 @@ fn parameters(described: &Value) -> Value {
 
 /// The text of an update, for a face that shows it.
 fn text_of(content: &Value) -> String {
-    let parts = parts_from_script(content);
+    text_of_parts(&parts_from_script(content))
+}
+
+fn text_of_parts(parts: &[MessagePart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         MessagePart::Text { text } => Some(&**text),
         _ => None,

@@ -10,6 +10,8 @@ use hardpan_mcp::{InvalidServerName, ServerConfig, ServerConfigError, ServerName
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::jsonc::parse_jsonc;
+
 /// The largest file that is read, in bytes. Claude Code keeps much else in its own.
 const MAX_FILE: u64 = 32 << 20;
 
@@ -49,7 +51,7 @@ pub enum UnusableServer {
 pub fn find_servers(root: &Path, home: Option<&Path>) -> Vec<FoundServer> {
     let mut found = Vec::new();
     let json = |path: PathBuf| -> Option<(PathBuf, Value)> {
-        let value = serde_json::from_str(&read_small_text(&path, MAX_FILE).ok()?).ok()?;
+        let value = parse_jsonc(&read_small_text(&path, MAX_FILE).ok()?)?;
         Some((path, value))
     };
     let project =
@@ -255,14 +257,20 @@ mod tests {
             root.join(".mcp.json"),
             json!({"mcpServers": {"a": {"command": "a"}, "bad name": {"command": "a"}}}).to_string(),
         );
-        write(root.join(".vscode/mcp.json"), "// a comment, which is no JSON".into());
+        let commented =
+            "// our servers\n{\"servers\": {\"e\": {\"command\": \"e\", }, }, /* none */ \"inputs\": []}";
+        write(root.join(".vscode/mcp.json"), commented.into());
+        write(root.join(".cursor/mcp.json"), "// nothing but a comment".into());
         let projects = json!({"mcpServers": {"c": {"command": "c"}}, "projects": {root.to_string_lossy(): {"mcpServers": {"b": {"command": "b"}}}}});
         write(home.join(".claude.json"), projects.to_string());
         write(home.join(".codex/config.toml"), "model = \"x\"\n[mcp_servers.d]\ncommand = \"d\"\n".into());
         let found = find_servers(&root, Some(&home));
         let names: Vec<(&str, bool)> =
             found.iter().map(|found| (&*found.name, found.server.is_ok())).collect();
-        assert_eq!(names, [("a", true), ("bad name", false), ("b", true), ("c", true), ("d", true)]);
+        assert_eq!(
+            names,
+            [("a", true), ("bad name", false), ("e", true), ("b", true), ("c", true), ("d", true)]
+        );
         assert!(find_servers(&home, None).is_empty());
     }
 }

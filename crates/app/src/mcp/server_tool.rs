@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use hardpan_mcp::{ServerError, ServerTool};
 use hardpan_prompt::{Json, Tool as Declaration};
-use hardpan_tools::{CallSubject, Effect, Tool, ToolInvocation, ToolOutcome};
+use hardpan_tools::{CallSubject, Effect, Tool, ToolClaim, ToolInvocation, ToolOutcome};
 use serde_json::Value;
 
 use super::McpServer;
@@ -17,6 +17,8 @@ pub(super) struct McpTool {
     name: String,
     /// `server.tool`, as rules name it.
     subject: String,
+    /// Whether the server says that it only reads.
+    says_read_only: bool,
     declaration: Declaration,
 }
 
@@ -26,6 +28,7 @@ impl McpTool {
             server: Arc::downgrade(server),
             name: tool.name.clone(),
             subject: format!("{}.{}", server.name, tool.name),
+            says_read_only: tool.read_only_hint,
             declaration: Declaration {
                 name: tool.exposed_name.as_str().into(),
                 description: tool.description.as_str().into(),
@@ -79,6 +82,10 @@ impl Tool for McpTool {
 
     fn subject(&self, _arguments: &Value) -> CallSubject {
         CallSubject::ServerTool(self.subject.clone())
+    }
+
+    fn claim(&self) -> Option<ToolClaim> {
+        self.says_read_only.then_some(ToolClaim::OnlyReads)
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -1,24 +1,27 @@
 //! [`Config`]: what `config.toml` can say.
 
+mod isolation; // the sandbox, the network, resources, pages
+mod panels; // PanelKind, SpineConfig
+mod requests; // ProviderConfig, RetryConfig, WebSearchSetting
+mod subagents; // SubagentMode, TaskConfig
+mod terminal; // ScreenKind, ThemeSetting, GlyphSetting, MotionSetting
+
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use hardpan_agent::{QueueMode, SecretMode};
 use hardpan_context::{AgentMode, DetachLimits, KeepLevel, LifetimeSetting, PromptType};
-use hardpan_mcp::ServerConfigs;
-use hardpan_panels::SpineLimits;
-use hardpan_providers::RetryPolicy;
-use hardpan_sandbox::{HostPattern, ResourceLimits};
+use hardpan_mcp::{ServerConfigs, ToolLoadingSetting};
 use serde::Deserialize;
 
 use super::conventions::ConventionsConfig;
 use super::hooks::HooksConfig;
-use crate::subagents::TaskLimits;
-
-/// The most levels of sub-agents.
-const MAX_DEPTH: u32 = 8;
+use super::telemetry::TelemetryConfig;
+pub use isolation::{LimitsConfig, NetworkSetting, PagesMode, SandboxMode, UnknownSandboxMode};
+pub use panels::{PanelKind, SpineConfig};
+pub use requests::{ProviderConfig, RetryConfig, WebSearchSetting};
+pub use subagents::{PrefixSetting, SubagentMode, TaskConfig};
+pub use terminal::{GlyphSetting, MotionSetting, ScreenKind, ThemeSetting};
 
 /// `config.toml`: the defaults that flags override.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -124,8 +127,12 @@ pub struct Config {
     pub task: TaskConfig,
     /// Which files that were written for other agents are used.
     pub conventions: ConventionsConfig,
+    /// Whether and where OpenTelemetry data is sent.
+    pub telemetry: TelemetryConfig,
     /// Shell commands that take part in the conversation, by what they wait for.
     pub hooks: HooksConfig,
+    /// How the model gets to know the tools of servers: `auto`, `all` or `search`. Default: `auto`.
+    pub mcp_tools: Option<ToolLoadingSetting>,
     /// Servers of the Model Context Protocol, by name.
     pub mcp_servers: ServerConfigs,
     /// How to reach providers, by provider id.
@@ -142,386 +149,6 @@ fn deserialize_fraction<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Re
         return Err(serde::de::Error::custom(why));
     }
     Ok(Some(share))
-}
-
-/// A kind of panel, as `panels` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PanelKind {
-    /// P1: what is left to do.
-    Todo,
-    /// P2: skills and commands.
-    Library,
-    /// P3: what the conversation has used.
-    Statistics,
-    /// P4: which tools are on and off.
-    Tools,
-    /// P5: files, filtered and described.
-    Tree,
-    /// P6: what later conversations should know.
-    Memories,
-    /// P7: notifications, and going on by itself.
-    Spine,
-    /// P8: what happened.
-    Logs,
-    /// P9: named cells of text.
-    Scratchpad,
-    /// The tool `console`, whose programs are panels.
-    Console,
-    /// The tool `git`, whose outputs are panels.
-    Git,
-    /// The tool `gh`, whose outputs are panels.
-    #[serde(rename = "gh")]
-    GitHub,
-}
-
-impl PanelKind {
-    /// All kinds, by their ids.
-    pub const ALL: [PanelKind; 12] = [
-        PanelKind::Todo,
-        PanelKind::Library,
-        PanelKind::Statistics,
-        PanelKind::Tools,
-        PanelKind::Tree,
-        PanelKind::Memories,
-        PanelKind::Spine,
-        PanelKind::Logs,
-        PanelKind::Scratchpad,
-        PanelKind::Console,
-        PanelKind::Git,
-        PanelKind::GitHub,
-    ];
-}
-
-/// `[spine]`: whether the agent goes on by itself while work remains, and how far: counted from your
-/// last message on.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SpineConfig {
-    /// Whether it does. Default: false.
-    pub auto_continue: Option<bool>,
-    /// Turns.
-    pub turns: Option<u32>,
-    /// Tokens that the model writes.
-    pub output_tokens: Option<u64>,
-    /// Minutes.
-    pub minutes: Option<u32>,
-    /// Dollars.
-    pub dollars: Option<f64>,
-    /// Failures in a row.
-    pub errors: Option<u32>,
-}
-
-impl SpineConfig {
-    /// These limits, with defaults for those that are not set.
-    pub fn limits(&self) -> SpineLimits {
-        let default = SpineLimits::default();
-        SpineLimits {
-            auto_continue: self.auto_continue.unwrap_or(default.auto_continue),
-            turns: self.turns.unwrap_or(default.turns),
-            output_tokens: self.output_tokens.unwrap_or(default.output_tokens),
-            minutes: self.minutes.unwrap_or(default.minutes),
-            dollars: self.dollars.unwrap_or(default.dollars),
-            errors: self.errors.unwrap_or(default.errors),
-        }
-    }
-}
-
-/// What an interactive session looks like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScreenKind {
-    /// The page: printed text that stays, and a live area below it.
-    #[default]
-    Page,
-    /// The full screen, which takes the alternate screen.
-    Full,
-    /// Lines without cursor movement, for screen readers and terminals that can do little.
-    Plain,
-}
-
-/// Where the colours of the terminal face come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ThemeSetting {
-    /// The 16 colours of the terminal.
-    #[default]
-    Ansi,
-    /// Fixed colours for the background that the terminal says it has.
-    Auto,
-    /// Fixed colours for a light background.
-    Light,
-    /// Fixed colours for a dark background.
-    Dark,
-    /// None: bold, dim and underlined text alone.
-    None,
-}
-
-/// Which signs the terminal face uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GlyphSetting {
-    /// Signs beyond ASCII.
-    Unicode,
-    /// ASCII alone.
-    Ascii,
-}
-
-/// Whether anything in the terminal face moves by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MotionSetting {
-    /// A sign turns while something runs.
-    #[default]
-    On,
-    /// Only seconds are counted.
-    Off,
-}
-
-/// Whether the model may give tasks to sub-agents, with a tool that every request declares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubagentMode {
-    /// Where you or the project have agents of your own.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-/// What the requests of sub-agents begin with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PrefixSetting {
-    /// Whatever is cheaper.
-    #[default]
-    Auto,
-    /// A prompt of their own.
-    Own,
-    /// What the conversation has cached, where the model is the same.
-    Shared,
-}
-
-/// `[task]`: how much a sub-agent may use, and how many there may be.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TaskConfig {
-    /// What their requests begin with: `auto`, `own` or `shared`. Default: `auto`.
-    pub prefix: Option<PrefixSetting>,
-    /// Levels of sub-agents: 1 for those that start no others.
-    pub depth: Option<u32>,
-    /// Sub-agents at the same time.
-    pub parallel: Option<u32>,
-    /// Requests to the model.
-    pub requests: Option<u32>,
-    /// Tokens that the model writes.
-    pub output_tokens: Option<u64>,
-    /// Dollars.
-    pub dollars: Option<f64>,
-    /// Minutes.
-    pub minutes: Option<f64>,
-}
-
-impl TaskConfig {
-    /// These limits, with defaults for those that are not set.
-    pub fn limits(&self) -> TaskLimits {
-        let default = TaskLimits::default();
-        let at_least_0 = |set: Option<f64>, default: f64| set.map_or(default, |set| set.max(0.0));
-        TaskLimits {
-            depth: self.depth.unwrap_or(default.depth).min(MAX_DEPTH),
-            parallel: self.parallel.unwrap_or(default.parallel),
-            requests: self.requests.unwrap_or(default.requests),
-            output_tokens: self.output_tokens.unwrap_or(default.output_tokens),
-            dollars: at_least_0(self.dollars, default.dollars),
-            minutes: at_least_0(self.minutes, default.minutes),
-        }
-    }
-}
-
-/// Whether pages that a prompt names are fetched; each is stricter than the one before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PagesMode {
-    /// Without a question, unless a rule denies it.
-    On,
-    /// As the rules for `fetch` say; where none decides, the user is asked.
-    #[default]
-    Ask,
-    /// Never.
-    Off,
-}
-
-/// Whether commands run in a sandbox; each is stricter than the one before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SandboxMode {
-    /// Commands have all the rights of the user.
-    Off,
-    /// In a sandbox. Where the system has none, the user is asked about each command.
-    #[default]
-    On,
-    /// In a sandbox. Where the system has none, commands do not run.
-    Required,
-}
-
-impl std::str::FromStr for SandboxMode {
-    type Err = UnknownSandboxMode;
-
-    fn from_str(name: &str) -> Result<Self, UnknownSandboxMode> {
-        match name {
-            "off" => Ok(SandboxMode::Off),
-            "on" => Ok(SandboxMode::On),
-            "required" => Ok(SandboxMode::Required),
-            _ => Err(UnknownSandboxMode),
-        }
-    }
-}
-
-/// A value of `sandbox` that is none.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("expected `required`, `on` or `off`")]
-pub struct UnknownSandboxMode;
-
-impl<'de> Deserialize<'de> for SandboxMode {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected `required`, `on` or `off`")]
-        enum Value {
-            Switch(bool),
-            Name(String),
-        }
-        match Value::deserialize(deserializer)? {
-            Value::Switch(true) => Ok(SandboxMode::On),
-            Value::Switch(false) => Ok(SandboxMode::Off),
-            Value::Name(name) => name.parse().map_err(serde::de::Error::custom),
-        }
-    }
-}
-
-/// `web_search`: `true`, `false`, or the most searches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected `true`, `false` or a number from 1 on")]
-pub enum WebSearchSetting {
-    /// With the usual limit, or not at all.
-    Switch(bool),
-    /// The most searches in an answer, or results of a plugin.
-    Most(NonZeroU32),
-}
-
-impl WebSearchSetting {
-    /// The most searches in an answer; none if the web is not searched.
-    pub fn most(self) -> Option<u32> {
-        match self {
-            WebSearchSetting::Switch(is_on) => is_on.then_some(5),
-            WebSearchSetting::Most(most) => Some(most.get()),
-        }
-    }
-}
-
-/// Which network commands in the sandbox have: `false`, `true`, or a list of hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NetworkSetting {
-    /// All of the user's, or none.
-    Switch(bool),
-    /// These hosts, through a proxy: `crates.io`, `*.npmjs.org`.
-    Hosts(Vec<HostPattern>),
-}
-
-impl<'de> Deserialize<'de> for NetworkSetting {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected `true`, `false` or a list of hosts")]
-        enum Value {
-            Switch(bool),
-            Hosts(Vec<String>),
-        }
-        match Value::deserialize(deserializer)? {
-            Value::Switch(is_on) => Ok(NetworkSetting::Switch(is_on)),
-            Value::Hosts(hosts) => {
-                let hosts = hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>();
-                hosts.map(NetworkSetting::Hosts).map_err(serde::de::Error::custom)
-            }
-        }
-    }
-}
-
-/// `[limits]`: how much commands can use of the machine; 0 is no limit.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
-    /// Megabytes of memory of each process.
-    pub memory_mb: Option<u64>,
-    /// Megabytes of each file that is written.
-    pub file_size_mb: Option<u64>,
-    /// Processes and threads at the same time.
-    pub processes: Option<u64>,
-}
-
-impl LimitsConfig {
-    /// These limits, with defaults for those that are not set.
-    pub fn resource_limits(&self) -> ResourceLimits {
-        let default = ResourceLimits::default();
-        let limit = |set: Option<u64>, unit: u64, default: Option<u64>| match set {
-            None => default,
-            Some(0) => None,
-            Some(count) => Some(count.saturating_mul(unit)),
-        };
-        ResourceLimits {
-            memory: limit(self.memory_mb, 1 << 20, default.memory),
-            file_size: limit(self.file_size_mb, 1 << 20, default.file_size),
-            processes: limit(self.processes, 1, default.processes),
-        }
-    }
-}
-
-/// `[providers.ID]`: how to reach a provider.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ProviderConfig {
-    /// Replaces the built-in address.
-    pub base_url: Option<String>,
-    /// Proxy URL; replaces the one from the environment.
-    pub proxy: Option<String>,
-    /// Headers to add to every request.
-    pub headers: BTreeMap<String, String>,
-    /// Fields to merge into the body of every request.
-    pub extras: serde_json::Map<String, serde_json::Value>,
-}
-
-/// `[patience]`: how often to retry a request, and how long to wait.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RetryConfig {
-    /// Attempts in total, the first one included.
-    pub tries: Option<u32>,
-    /// The longest wait between two tries, in seconds.
-    pub longest_wait_seconds: Option<f64>,
-    /// How long an answer may be silent before it counts as broken, in seconds.
-    pub silence_seconds: Option<f64>,
-    /// How long an answer may go on without a word of the model, in seconds.
-    pub progress_seconds: Option<f64>,
-    /// The longest time for one answer, in seconds.
-    pub answer_seconds: Option<f64>,
-}
-
-impl RetryConfig {
-    /// The retry policy: these values, with defaults for those that are not set.
-    pub fn retry_policy(&self) -> RetryPolicy {
-        let seconds = |seconds: Option<f64>, default: Duration| {
-            let given = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
-            given.map_or(default, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
-        };
-        let default = RetryPolicy::default();
-        RetryPolicy {
-            tries: self.tries.unwrap_or(default.tries).clamp(1, 100),
-            longest_wait: seconds(self.longest_wait_seconds, default.longest_wait),
-            silence: seconds(self.silence_seconds, default.silence),
-            progress: seconds(self.progress_seconds, default.progress),
-            longest_answer: seconds(self.answer_seconds, default.longest_answer),
-            ..default
-        }
-    }
 }
 
 impl Config {
@@ -585,6 +212,11 @@ impl Config {
                 errors: above.spine.errors.or(below.spine.errors),
             },
             conventions: below.conventions.merged_with(above.conventions),
+            telemetry: TelemetryConfig {
+                enabled: above.telemetry.enabled.or(below.telemetry.enabled),
+                endpoint: above.telemetry.endpoint.or(below.telemetry.endpoint),
+                capture_content: above.telemetry.capture_content.or(below.telemetry.capture_content),
+            },
             subagents: above.subagents.or(below.subagents),
             task: TaskConfig {
                 prefix: above.task.prefix.or(below.task.prefix),
@@ -599,6 +231,7 @@ impl Config {
                 hooks.entry(event).or_default().extend(added);
                 hooks
             }),
+            mcp_tools: above.mcp_tools.or(below.mcp_tools),
             // A project does not replace a server of the user's.
             mcp_servers: above.mcp_servers.into_iter().chain(below.mcp_servers).collect(),
             providers: below.providers.into_iter().chain(above.providers).collect(),

@@ -43,11 +43,22 @@ impl UserFolders {
         self.data.as_ref().map(|data| data.join("sessions"))
     }
 
+    /// The folder of the logins at servers of the Model Context Protocol.
+    pub fn logins(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|config| config.join("mcp-logins"))
+    }
+
     /// Our own files, which never become context: keys, permissions, settings and sessions. The
     /// files with keys and permissions are named one by one, so that they are known by any name.
     pub fn private_files(&self) -> Vec<PathBuf> {
         let files = self.config.iter().flat_map(|folder| secret_files(folder));
-        files.chain([&self.config, &self.state, &self.data].into_iter().flatten().cloned()).collect()
+        // Each login has a file of its own.
+        let logins = self.logins().and_then(|folder| std::fs::read_dir(folder).ok());
+        let logins = logins.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        files
+            .chain(logins)
+            .chain([&self.config, &self.state, &self.data].into_iter().flatten().cloned())
+            .collect()
     }
 }
 

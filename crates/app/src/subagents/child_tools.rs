@@ -11,13 +11,14 @@ use hardpan_agent::expand::AgentDefinition;
 use hardpan_context::fill_template;
 use hardpan_prompt::Tool as Declaration;
 use hardpan_tools::{
-    CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolRegistry,
-    ToolSource, ToolState,
+    CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolListing, ToolOutcome,
+    ToolRegistry, ToolSource, ToolState,
 };
 use serde_json::Value;
 
 use super::Subagents;
 use super::task_tool::{TASK_TOOL, TaskTool};
+use crate::mcp::finder_source;
 
 impl Subagents {
     /// Only the tools that the agent may use.
@@ -43,6 +44,7 @@ impl Subagents {
             // Every name is that of one tool.
             let _ = tools.register(&listed.source, tool);
         }
+        tools.set_on_demand(parent.tools().on_demand());
         tools
     }
 
@@ -58,9 +60,14 @@ impl Subagents {
         let usable = self.own_tools(parent, definition, nested).list();
         let names: Vec<&str> = usable.iter().map(|tool| &*tool.name).collect();
         let agent = definition.map_or(hardpan_agent::expand::DEFAULT_AGENT, |agent| &agent.name);
+        // Whoever may use a tool that is called through another one may use that, too.
+        let listed = parent.tools().list();
+        let reaches = |tool: &ToolListing| definition.is_none_or(|agent| agent.allows(&tool.name));
+        let calls_servers = listed.iter().any(|tool| tool.is_on_demand && reaches(tool));
         parent.tools().copy_with(|source, tool| {
             let name = &*tool.declaration().name;
-            let is_allowed = definition.is_none_or(|agent| agent.allows(name));
+            let is_finder = *source == finder_source() && calls_servers;
+            let is_allowed = is_finder || definition.is_none_or(|agent| agent.allows(name));
             let is_bound = *source == ToolSource::built_in() && !self.free_tools.contains(name);
             let values = [("agent", agent), ("name", name), ("tools", &*names.join(", "))];
             let reason = match nested {

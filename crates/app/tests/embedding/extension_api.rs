@@ -119,11 +119,14 @@ async fn an_extension_brings_a_provider_and_takes_it_away() {
     let test = TestConversation::with_sources("", &[source, custom, literal], None).await;
     assert_eq!(test.app.extensions.list()[0].providers, ["acme"]);
     assert_eq!(test.app.find_model(None, "acme/large".into()).unwrap().model.context, 64_000);
+    let is_listed = || test.app.with_catalogue(|all| all.models().any(|model| model.name() == "acme/large"));
+    assert!(is_listed());
     let notices = test.notices();
     assert!(notices.iter().any(|it| it.contains("streamSimple is not supported here")), "{notices:?}");
     assert!(notices.iter().any(|it| it.contains("must name an environment variable")), "{notices:?}");
     prompt(&test.app, "hello").await;
     assert_eq!(report(&test).await, serde_json::json!([64_000, 1, null]));
+    assert!(!is_listed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,7 +140,8 @@ async fn a_projects_extension_names_no_addresses() {
     let test = TestConversation::open_in(home, &[], None).await;
     let notices = test.notices();
     assert!(notices.iter().any(|it| it.contains("your keys would go there")), "{notices:?}");
-    assert!(test.app.extensions.list().is_empty());
+    assert_eq!(test.app.extensions.list()[0].providers, [""; 0]);
+    assert!(!test.app.find_model(None, "claude-sonnet-5".into()).unwrap().profile.base_url.contains(":9"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -166,3 +166,50 @@ async fn an_extension_names_single_files_of_skills_and_templates() {
     let body = test.home.sent().pop().unwrap().body.to_string();
     assert!(body.contains("Waves at people"), "{body}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skills_and_templates_of_a_changed_extension_are_there_after_a_reload_and_listed_after_a_fold() {
+    let home = super::subagents::TaskHome::new("default: {text: Fine.}\n", "").await;
+    home.home.write("extensions/one.ts", "export default () => {};");
+    home.home.write("extensions/prompts/greet.md", "Greet $1.");
+    home.home.write(
+        "extensions/skills/wave/SKILL.md",
+        "---\nname: wave\ndescription: Waves at people\n---\nWave.",
+    );
+    let path = home.home.folder.path().join("extensions/one.ts");
+    let mut test = TestConversation::open_in(home, &[path], None).await;
+    test.say("Hello").await;
+    let changed = "export default (pi) => pi.on('resources_discover', (event, ctx) => { ctx.ui.notify(event.reason); return { skillPaths: ['skills'], promptPaths: ['prompts'] }; });";
+    test.home.home.write("extensions/one.ts", changed);
+    test.app.reload_extensions().await;
+    assert_eq!(test.notes(), ["reload"]);
+    test.say("/greet Ada").await;
+    assert!(test.lines().contains(&"user: Greet Ada.".to_owned()), "{:?}", test.lines());
+    let system = |test: &TestConversation| test.home.sent().pop().unwrap().body["system"].to_string();
+    assert!(!system(&test).contains("Waves at people"), "what is cached stays");
+    test.app.agent.request_fold();
+    test.say("Go on").await;
+    assert!(system(&test).contains("Waves at people"), "{}", system(&test));
+    test.home.home.write("extensions/one.ts", "export default () => {};");
+    test.app.reload_extensions().await;
+    assert!(!test.app.agent.expansions().is_known("greet"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_read_that_shows_the_file_counts_as_having_shown_it() {
+    let replaced = |result: &str| {
+        format!(
+            "import {{ createReadTool }} from '@mariozechner/pi-coding-agent';\nexport default (pi) => {{ const read = createReadTool(process.cwd()); pi.registerTool({{ ...read, execute: async (...given) => {result} }}); }}"
+        )
+    };
+    let whole = replaced("read.execute(...given)");
+    let other = replaced("({ content: [{ type: 'text', text: 'something else' }] })");
+    for (source, is_shown) in [(whole, true), (other, false)] {
+        let test =
+            TestConversation::with_sources(&calling("read", "{path: notes.txt}"), &[&source], None).await;
+        test.say("Look").await;
+        test.app.agent.flush_session().await.unwrap();
+        let stored = std::fs::read_to_string(test.app.agent.session().1).unwrap();
+        assert_eq!(stored.contains("file_observations"), is_shown, "{stored}");
+    }
+}

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-use hardpan_app::extensions::typings::{EVENTS, declarations, write_skeleton};
 use hardpan_app::extensions::{ExtensionGrant, PermissionStore};
 
 use super::extensions::{FINE, TestConversation};
@@ -145,33 +144,4 @@ async fn an_extension_has_a_folder_for_its_data() {
     assert_eq!(value[2], true);
     // Where extensions look for it by its usual name.
     assert_eq!(value[3], "1");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_declarations_name_what_there_is_and_a_new_extension_runs() {
-    let home = TaskHome::new(FINE, "").await;
-    let folder = write_skeleton(home.home.folder.path(), "greeter").unwrap();
-    let names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
-    let source = format!(
-        "export default (pi) => {{ for (const name of {}) pi.on(name, () => {{}}); pi.registerCommand('members', {{ handler: async (args, ctx) => {{ const members = (value) => [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value)).filter((name) => Object.getPrototypeOf(value) !== Object.prototype)]; ctx.ui.notify([...Object.keys(pi), ...members(ctx), ...Object.keys(ctx.sessionManager), 'notify', 'confirm', 'select', 'input', 'editor', 'setStatus', 'setWidget'].join()); }} }}); }}",
-        serde_json::json!(names)
-    );
-    home.home.write("extensions/members.ts", &source);
-    let members = home.home.folder.path().join("extensions/members.ts");
-    let mut test = TestConversation::open_in(home, &[folder, members], None).await;
-    // Every event of the declarations can be subscribed to.
-    assert_eq!(test.notices(), [""; 0]);
-    test.say("/greeter you").await;
-    test.say("/members").await;
-    let notes = test.notes();
-    assert_eq!(notes[0], "Hello you");
-    let text = declarations();
-    let is_declared = |name: &&str| {
-        [format!(" {name}("), format!(" {name}<"), format!(" {name}:"), format!(" {name}?")]
-            .iter()
-            .any(|form| text.contains(form))
-    };
-    let missing: Vec<&str> =
-        notes[1].split(',').filter(|name| *name != "constructor" && !is_declared(name)).collect();
-    assert_eq!(missing, [""; 0], "hardpan.d.ts lacks what extensions have");
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_app::extensions::typings::EVENTS;
+use hardpan_app::extensions::typings::{DECLARATIONS, EVENTS, write_skeleton};
 use rustix::fs::{CWD, RenameFlags};
 
-use super::extensions::{TestConversation, calling};
+use super::extensions::{FINE, TestConversation, calling};
+use super::subagents::TaskHome;
 
 /// An extension that notes the fields of every event that it hears of.
 fn noting_fields() -> String {
@@ -36,9 +37,9 @@ async fn handlers_get_the_fields_that_are_declared() {
     test.say("/fields").await;
     let noted = test.notes().pop().unwrap();
     let seen: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(&noted).unwrap();
-    for event in &EVENTS {
+    for event in EVENTS {
         let Some(fields) = seen.get(event.name) else { continue };
-        let mut declared: BTreeSet<String> = event.field_names().into_iter().map(str::to_owned).collect();
+        let mut declared: BTreeSet<String> = event.field_names().into_iter().collect();
         declared.insert("type".into());
         let undeclared: Vec<&String> = fields.difference(&declared).collect();
         assert!(undeclared.is_empty(), "{} has {undeclared:?} besides {declared:?}", event.name);
@@ -56,6 +57,53 @@ async fn handlers_get_the_fields_that_are_declared() {
     ];
     let common: Vec<&&str> = unheard.iter().filter(|name| !rare.contains(name)).collect();
     assert!(common.is_empty(), "not heard: {common:?}");
+}
+
+/// The members that an interface declares, without those of the one that it extends.
+fn declared_members(interface: &str) -> BTreeSet<String> {
+    let start = DECLARATIONS.find(&format!("export interface {interface} ")).expect(interface);
+    let body = &DECLARATIONS[start..];
+    let body = &body[body.find('{').unwrap() + 1..body.find("\n  }").unwrap()];
+    let lines = body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('/'));
+    let name = |line: &str| {
+        let line = line.strip_prefix("readonly ").unwrap_or(line);
+        line.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+    };
+    lines.map(name).collect()
+}
+
+/// Every member of `pi` and `ctx` that the engine has is declared, and the other way round.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_declared_members_are_those_that_the_engine_has() {
+    let source = "const members = (value) => { const names = new Set(); for (let at = value; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) for (const name of Object.getOwnPropertyNames(at)) names.add(name); names.delete('constructor'); return [...names]; };\n\
+         export default (pi) => { let context = []; pi.on('input', (_, ctx) => { context = members(ctx); });\n\
+         pi.registerCommand('members', { handler: (_, ctx) => ctx.ui.notify(JSON.stringify({ ExtensionAPI: members(pi), ExtensionContext: context, ExtensionCommandContext: members(ctx).filter((name) => !context.includes(name)), ExtensionUI: members(ctx.ui), SessionManager: members(ctx.sessionManager), ModelRegistry: members(ctx.modelRegistry) })) }); }";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.say("hello").await;
+    test.take_events();
+    test.say("/members").await;
+    let noted = test.notes().pop().unwrap();
+    let found: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(&noted).unwrap();
+    assert_eq!(found.len(), 6);
+    for (interface, members) in found {
+        assert_eq!(declared_members(&interface), members, "{interface}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_extension_runs_and_every_declared_event_is_there() {
+    let home = TaskHome::new(FINE, "").await;
+    let folder = write_skeleton(home.home.folder.path(), "greeter").unwrap();
+    let names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
+    let names = serde_json::to_string(&names).unwrap();
+    let source = format!("export default (pi) => {{ for (const name of {names}) pi.on(name, () => {{}}); }}");
+    home.home.write("extensions/all.ts", &source);
+    let all = home.home.folder.path().join("extensions/all.ts");
+    let mut test = TestConversation::open_in(home, &[folder.clone(), all], None).await;
+    assert_eq!(test.notices(), [""; 0]);
+    test.say("/greeter you").await;
+    assert_eq!(test.notes(), ["Hello you"]);
+    assert_eq!(fs::read_to_string(folder.join("hardpan.d.ts")).unwrap(), DECLARATIONS);
 }
 
 const ROUNDS: usize = 400;

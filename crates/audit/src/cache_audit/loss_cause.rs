@@ -199,6 +199,10 @@ fn recorded_category(cause: &Cause) -> (&'static str, &'static str) {
             "an extension changed the request",
             "leave out the extension that is named, or have it say with ctx.ephemeral what changes from turn to turn",
         ),
+        cause @ Cause::ToolsChanged { .. } if cause.server().is_some() => (
+            "an MCP server changed its tools",
+            "have the server list the same tools each time, or let the model search its tools (mcp_tools in config.toml)",
+        ),
         Cause::ToolsChanged { .. } => {
             ("the tools changed", "neither add nor remove tools or MCP servers within a conversation")
         }

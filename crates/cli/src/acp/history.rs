@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields,
 };
 use hardpan_app::ConversationApp;
+use hardpan_app::mcp::shown_call;
 use hardpan_prompt::{MessageBody, MessagePart};
 
 use super::tool_calls::{CallView, result_content, text_content};
@@ -56,6 +57,7 @@ fn part_update(part: &MessagePart, app: &ConversationApp) -> Option<SessionUpdat
             Some(SessionUpdate::AgentThoughtChunk(chunk(text.as_str())))
         }
         MessagePart::ToolCall(call) => {
+            let call = shown_call(call);
             let args = call.arguments.value();
             let CallView { title, kind, locations } = CallView::new(&call.name, &args, &app.scope);
             let view = ToolCall::new(Arc::clone(&call.id), title).kind(kind).locations(locations);

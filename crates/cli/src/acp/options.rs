@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
 };
 use hardpan_app::ConversationApp;
 use hardpan_context::Target;
+use hardpan_models::Catalogue;
 use hardpan_terminal::model::Mode;
 
 /// The id of the choice of a mode.
@@ -73,7 +74,14 @@ pub fn config_options(app: &ConversationApp, mode: Mode) -> Vec<SessionConfigOpt
 
 /// The models that there is a key for, and the one in use.
 fn models(app: &ConversationApp, current: &str) -> Vec<SessionConfigSelectOption> {
-    let catalogue = &app.settings.catalogue;
+    app.with_catalogue(|catalogue| usable_models(app, catalogue, current))
+}
+
+fn usable_models(
+    app: &ConversationApp,
+    catalogue: &Catalogue,
+    current: &str,
+) -> Vec<SessionConfigSelectOption> {
     let mut has_key: BTreeMap<String, bool> = BTreeMap::new();
     let mut names = vec![current.to_owned()];
     for model in catalogue.models().filter(|model| !model.gone) {

@@ -134,6 +134,7 @@ fn call_content(question: &ApprovalRequest, scope: &Scope) -> Vec<ToolCallConten
     }
     let mut text =
         dangers(question).iter().map(|danger| format!("Warning: {danger}\n\n")).collect::<String>();
+    text.extend(question.claim.map(|claim| format!("{}\n\n", claim.sentence())));
     match &question.subject {
         CallSubject::Command(command) => text.push_str(command),
         _ => text.push_str(&serde_json::to_string_pretty(&question.args).unwrap_or_default()),

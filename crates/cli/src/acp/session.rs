@@ -274,6 +274,7 @@ impl AcpSession {
         drop(self.starting.lock().await);
         let agent = &self.app.agent;
         let PromptContent { text, attached, images } = content;
+        self.app.mcp.learn_prompts_of(&text).await;
         if is_command(agent, &text) {
             let name = text.trim_start_matches('/').split(char::is_whitespace).next().unwrap_or_default();
             if CLIENT_COMMANDS.contains(&name) {

@@ -14,6 +14,7 @@ use hardpan_agent::events::{
     ToolExecutionStart, ToolExecutionUpdate,
 };
 use hardpan_app::ConversationApp;
+use hardpan_app::mcp::shown_call;
 use hardpan_panels::TodoStatus;
 use hardpan_prompt::{MessageBody, MessagePart};
 use serde_json::Value;
@@ -110,7 +111,7 @@ impl UpdateMapper {
         match message {
             MessageBody::Assistant { content, .. } => {
                 let calls = content.iter().filter_map(|part| match part {
-                    MessagePart::ToolCall(call) => Some(call),
+                    MessagePart::ToolCall(call) => Some(shown_call(call)),
                     _ => None,
                 });
                 calls

@@ -12,7 +12,7 @@ use hardpan_sandbox::SandboxLauncher;
 use super::TargetArgs;
 use crate::chat::commands;
 use crate::command_setup::working_folder;
-use crate::output::OutputFormat;
+use crate::script_output::{ChatOutput, ClaudeOutput};
 
 /// Flags of a conversation in the terminal: how it starts, and how Hardpan shows it.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -23,9 +23,15 @@ pub struct ChatArgs {
     /// in goes to the model along with it.
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub print: Option<String>,
-    /// Print text for people, or JSON events for programs, one per line
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
+    /// Print text for people, JSON events for programs, or what scripts for another agent read
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ChatOutput,
+    /// As Claude Code names it: `text`, `json` or `stream-json`
+    #[arg(long, value_enum, hide = true, conflicts_with = "output")]
+    pub output_format: Option<ClaudeOutput>,
+    /// What Claude Code wants besides `stream-json`; changes nothing here
+    #[arg(long, hide = true, requires = "output_format")]
+    pub verbose: bool,
     /// Show tokens, cache use and cost after each answer
     #[arg(long)]
     pub hud: bool,
@@ -36,6 +42,13 @@ pub struct ChatArgs {
     pub plain: bool,
     #[command(flatten)]
     pub conversation: ConversationArgs,
+}
+
+impl ChatArgs {
+    /// How the conversation is printed, whichever flag says so.
+    pub fn chat_output(&self) -> ChatOutput {
+        self.output_format.map_or(self.output, ChatOutput::from)
+    }
 }
 
 /// Flags that choose which conversation a face opens, and how.

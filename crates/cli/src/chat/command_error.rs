@@ -29,6 +29,8 @@ pub enum SlashCommandError {
     Thinking(#[from] UnknownThinkingLevel),
     #[error(transparent)]
     Lookup(#[from] SessionLookupError),
+    #[error(transparent)]
+    Resource(#[from] hardpan_app::mcp::ResourceError),
     #[error("nobody is there to ask")]
     NobodyToAsk,
     #[error(transparent)]

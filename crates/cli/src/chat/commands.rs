@@ -123,12 +123,22 @@ fn nearest_names(agent: &Agent, name: &str) -> String {
     did_you_mean(&meant)
 }
 
-/// Parses a command call into its name, its arguments and the command; none for other texts.
+/// Parses a command call into its name, its arguments and the command; none for other texts, and for
+/// commands that make a prompt.
 pub fn parse_call<'a>(agent: &Agent, text: &'a str) -> Option<(&'a str, &'a str, Command)> {
-    let rest = text.strip_prefix('/')?;
-    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let command = agent.commands().remove(name)?;
+    let (name, arguments) = split_call(text)?;
+    let command = agent.commands().remove(name).filter(|command| !command.is_prompt())?;
     Some((name, arguments.trim(), command))
+}
+
+/// Whether a text calls a command, also one that makes a prompt.
+pub fn is_call(agent: &Agent, text: &str) -> bool {
+    split_call(text).is_some_and(|(name, _)| agent.commands().contains_key(name))
+}
+
+fn split_call(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    Some(rest.split_once(char::is_whitespace).unwrap_or((rest, "")))
 }
 
 /// Registers the commands with the agent. The returned flag becomes true on `/quit`.

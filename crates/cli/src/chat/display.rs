@@ -8,6 +8,7 @@ use hardpan_agent::events::{
     HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate, TaskEnd, TaskStop,
 };
 use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs};
+use hardpan_app::mcp::shown_call;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, ToolCall};
 use hardpan_tools::ResultDisplay;
 use serde_json::Value;
@@ -125,12 +126,13 @@ impl PrinterState {
             MessageBody::Assistant { content, .. } => {
                 *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = joined_texts(content);
                 let calls = content.iter().filter_map(|part| match part {
-                    MessagePart::ToolCall(call) => Some(call),
+                    MessagePart::ToolCall(call) => Some(shown_call(call)),
                     _ => None,
                 });
                 let label =
                     |call: &ToolCall| format!("{} {}", call.name, call_subject(&call.arguments.value()));
-                self.calls = calls.map(|call| (call.id.clone(), label(call).trim_end().to_owned())).collect();
+                self.calls =
+                    calls.map(|call| (call.id.clone(), label(&call).trim_end().to_owned())).collect();
                 screen::end_answer_line();
             }
             // A call that did not start: nothing else would tell the user what became of it.

@@ -1,33 +1,37 @@
-//! [`EventOutput`]: the agent's events on standard output, as text or as JSON lines.
+//! [`EventOutput`]: the agent's events on standard output, as text, as JSON lines, or in another agent's form.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::display::EventPrinter;
 use crate::event_reader::EventReader;
-use crate::output::{self, OutputError, OutputFormat};
+use crate::output::{self, OutputError};
+use crate::script_output::{ChatOutput, ScriptEnd, ScriptPrinter};
 use hardpan_app::ConversationApp;
 
 /// Prints an agent's events in the format of `--output`.
 pub enum EventOutput {
     Text(EventPrinter),
     Json(JsonPrinter),
+    Script(ScriptPrinter),
 }
 
 impl EventOutput {
     /// Starts printing. With `live`, text is printed as it streams.
-    pub fn start(app: &ConversationApp, format: OutputFormat, live: bool) -> Self {
-        match format {
-            OutputFormat::Text => EventOutput::Text(EventPrinter::start(app, live)),
-            OutputFormat::Json => EventOutput::Json(JsonPrinter::start(app)),
+    pub fn start(app: &Arc<ConversationApp>, format: ChatOutput, live: bool) -> Self {
+        match (ScriptPrinter::start(app, format), format) {
+            (Some(printer), _) => EventOutput::Script(printer),
+            (None, ChatOutput::Json) => EventOutput::Json(JsonPrinter::start(app)),
+            (None, _) => EventOutput::Text(EventPrinter::start(app, live)),
         }
     }
 
-    /// Waits until the last event is printed, once the agent is shut down. Fails if something could
-    /// not be written.
-    pub async fn finish(self) -> Result<(), OutputError> {
+    /// Waits until the last event is printed, once the agent is shut down, with how everything ended.
+    /// Fails if something could not be written.
+    pub async fn finish(self, end: &ScriptEnd) -> Result<(), OutputError> {
         match self {
             EventOutput::Text(printer) => printer.finish().await,
             EventOutput::Json(printer) => printer.finish().await,
+            EventOutput::Script(printer) => printer.finish(end).await,
         }
     }
 }

@@ -19,7 +19,8 @@ use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::ChatArgs;
 use crate::command_setup::StderrNotices;
-use crate::output::{self, OutputFormat};
+use crate::output;
+use crate::script_output::{ChatOutput, ScriptEnd};
 
 /// The error context where writing the answer fails.
 const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
@@ -33,8 +34,12 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let app = Arc::new(ConversationApp::open(&options, &face)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
-    let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());
+    let shown = flags.chat_output();
+    let output = EventOutput::start(&app, shown, io::stdout().is_terminal());
     app.load_extensions().await;
+    if input.source == PromptSource::Typed {
+        app.mcp.learn_prompts_of(&input.prompt).await;
+    }
     let action = PromptAction::parse(&agent, input)?;
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
     agent.start().await;
@@ -54,17 +59,18 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     app.save_state().await;
     agent.shutdown().await?;
     app.stop_background_work().await;
-    output.finish().await.context(STDOUT_UNWRITABLE)?;
+    let end = script_end(interrupt, &outcome);
+    output.finish(&end).await.context(STDOUT_UNWRITABLE)?;
     if flags.hud {
-        display::print_hud(&agent, flags.output);
+        display::print_hud(&agent, shown.own_format());
     }
     match (interrupt, outcome) {
         (Some(signal), Ok(ActionOutcome::Command { command, said, failed: Some(_) })) => {
-            finish_command(&command, said, None, flags.output)?;
+            finish_command(&command, said, None, shown)?;
             Err(ExitError::interrupted(signal).into())
         }
         (Some(signal), _) if signal != Interrupt::Stop => Err(ExitError::interrupted(signal).into()),
-        (_, outcome) => finish(outcome?, flags.output),
+        (_, outcome) => finish(outcome?, shown),
     }
 }
 
@@ -110,7 +116,7 @@ impl PromptAction {
         let later = input.prompt.strip_prefix("/later");
         let later = later.filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
         if input.source == PromptSource::Piped {
-            if later.is_some() || commands::parse_call(agent, &input.prompt).is_some() {
+            if later.is_some() || commands::is_call(agent, &input.prompt) {
                 let name = input.prompt.split_whitespace().next().unwrap_or_default();
                 bail!(
                     "commands on standard input are not run: pass {name} on the command line, -p \"{name}\""
@@ -193,8 +199,28 @@ impl PromptAction {
     }
 }
 
+/// How everything ended, for scripts.
+fn script_end(interrupt: Option<Interrupt>, outcome: &Result<ActionOutcome, AgentError>) -> ScriptEnd {
+    let interrupted = interrupt.map(|signal| ExitError::interrupted(signal).message);
+    let failed = |failure: Option<String>| ScriptEnd { failure: interrupted.clone().or(failure), said: None };
+    match outcome {
+        Err(error) => failed(Some(error.to_string())),
+        Ok(ActionOutcome::NotSent(refusal)) => failed(Some(refusal.to_string())),
+        Ok(ActionOutcome::Command { said, failed: failure, .. }) => {
+            ScriptEnd { said: said.clone(), ..failed(failure.as_ref().map(ToString::to_string)) }
+        }
+        Ok(ActionOutcome::Agent(InputOutcome::Ran(end))) => {
+            failed(run_failure(end).map(|failure| failure.message))
+        }
+        Ok(ActionOutcome::Agent(InputOutcome::Command { output })) => {
+            ScriptEnd { said: output.clone(), ..failed(None) }
+        }
+        Ok(ActionOutcome::Agent(InputOutcome::Handled | InputOutcome::Queued(_))) => failed(None),
+    }
+}
+
 /// Turns the outcome into the exit code and the message for the shell.
-fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
+fn finish(outcome: ActionOutcome, shown: ChatOutput) -> Result<()> {
     let taken = match outcome {
         ActionOutcome::Command { command, said, failed } => {
             return finish_command(&command, said, failed, shown);
@@ -234,20 +260,21 @@ fn finish_command(
     command: &str,
     said: Option<String>,
     failed: Option<ActionFailure>,
-    shown: OutputFormat,
+    shown: ChatOutput,
 ) -> Result<()> {
     match (shown, said) {
-        (OutputFormat::Json, said) => {
+        (ChatOutput::Json, said) => {
             let mut event = serde_json::json!({"type": "command", "command": command, "said": said});
             if let Some(why) = &failed {
                 event["error"] = why.to_string().into();
             }
             output::print_json_line(event.to_string())?;
         }
-        (OutputFormat::Text, Some(said)) => {
+        (ChatOutput::Text, Some(said)) => {
             output::print(said + "\n")?;
         }
-        (OutputFormat::Text, None) => {}
+        // Another agent's form has it already.
+        _ => {}
     }
     failed.map_or(Ok(()), |why| bail!("{command}: {why}"))
 }

@@ -8,7 +8,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
 /// Everything that reports: the crates of Hardpan, and `hardpan`, the command itself.
-const TARGETS: [&str; 21] = [
+const TARGETS: [&str; 22] = [
     "hardpan",
     "hardpan_agent",
     "hardpan_app",
@@ -27,6 +27,7 @@ const TARGETS: [&str; 21] = [
     "hardpan_session",
     "hardpan_simulator",
     "hardpan_symbols",
+    "hardpan_telemetry",
     "hardpan_terminal",
     "hardpan_tools",
     "hardpan_workspace",

@@ -10,6 +10,7 @@ use hardpan_agent::events::{
 };
 use hardpan_agent::{AgentEvent, HandlerFault, InputId, RunEnd, Spending, UsageReport};
 use hardpan_app::ConversationApp;
+use hardpan_app::mcp::shown_call;
 use hardpan_prompt::{MessageBody, MessagePart, NotRunReason};
 use hardpan_terminal::blocks::format::counted;
 use hardpan_terminal::blocks::{Delivery, PaidAgain, RunEnd as ShownEnd, RunSummary, Subject};
@@ -168,6 +169,7 @@ impl EventMapper {
             MessageBody::Assistant { content, .. } => {
                 let call = |part: &MessagePart| match part {
                     MessagePart::ToolCall(call) => {
+                        let call = shown_call(call);
                         Some((call.id.clone(), (call.name.to_string(), subject(&call.arguments.value()))))
                     }
                     _ => None,

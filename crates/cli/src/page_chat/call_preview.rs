@@ -147,5 +147,7 @@ fn arguments(request: &ApprovalRequest, theme: &Theme, columns: usize) -> Vec<Li
         Some(fields) => lines.extend(fields.iter().flat_map(|(name, value)| whole(name, value))),
         None => lines.extend(whole("arguments", &request.args)),
     }
+    let claim = request.claim.map(|claim| format!("    {}", claim.sentence()));
+    lines.extend(claim.map(|claim| Line::from(Span::styled(claim, theme.style(Role::Quiet)))));
     lines
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::Agent;
+use hardpan_app::mcp::shown_call;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, list_sources};
 use hardpan_session::{Record, Session};
 use hardpan_terminal::blocks::{CallState, Subject, ToolCall};
@@ -106,6 +107,7 @@ impl BlockReader {
                 self.push(BlockKind::Note, BlockSource::Reasoning { text: text.to_string(), elapsed: None });
             }
             MessagePart::ToolCall(call) => {
+                let call = shown_call(call);
                 let about = (call.name.to_string(), subject(&call.arguments.value()));
                 self.calls.insert(call.id.clone(), about);
             }

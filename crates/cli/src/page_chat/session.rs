@@ -161,7 +161,7 @@ impl Session {
             Effect::TakeBack => self.take_back().await,
             Effect::Stop | Effect::Kill => self.stop(),
             Effect::StopBackgroundWork => {
-                self.app.stop_background_work().await;
+                self.app.stop_indexing().await;
                 self.note("indexing stopped; what is indexed is kept, and /index goes on with it");
             }
             Effect::StopAndTakeBack => {

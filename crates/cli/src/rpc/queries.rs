@@ -158,6 +158,7 @@ pub fn tools(agent: &Agent) -> ResponseData {
         source: tool.source.to_string(),
         state: tool.state.into(),
         declared: tool.is_declared,
+        on_demand: tool.is_on_demand,
         summary: tool.summary,
     });
     ResponseData::Tools { tools: tools.collect() }

@@ -130,6 +130,7 @@ impl UserPrompter for PendingQuestions {
                 tool_name: question.tool_name.clone(),
                 args: question.args.clone(),
                 agent: question.agent.clone(),
+                claim: question.claim,
                 rule: rule.map(ToString::to_string),
             });
             answer.await.unwrap_or_else(|_| ApprovalVerdict::No(NOBODY.into()))

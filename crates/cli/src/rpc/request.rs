@@ -130,7 +130,7 @@ pub enum RpcCommand {
     Bash {
         /// The command line for the shell.
         command: String,
-        /// KeepLevel the command and its output from the model.
+        /// Keep the command and its output from the model.
         #[serde(default)]
         exclude_from_context: bool,
     },

@@ -9,6 +9,7 @@ use hardpan_agent::{Activity, Spending};
 use hardpan_context::{Breakdown, KeepLevel, LayoutName, Target};
 use hardpan_prompt::{AgentMessage, Image};
 use hardpan_session::{StoredArgument, StoredContent};
+use hardpan_tools::ToolClaim;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +35,9 @@ pub enum OutputMessage {
         /// The name of the sub-agent that makes the call, if one does.
         #[serde(skip_serializing_if = "Option::is_none")]
         agent: Option<Arc<str>>,
+        /// What the tool's server says about it, which nobody has checked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        claim: Option<ToolClaim>,
         /// The rule that `remember` would add, in the form of the settings; null if a yes can apply
         /// to this call only.
         rule: Option<String>,
@@ -385,6 +389,10 @@ pub struct ToolInfo {
     pub state: ToolSwitch,
     /// Whether requests declare it: the list of tools stays what it is while it is cached.
     pub declared: bool,
+    /// Whether the model finds it with `tool_search` and calls it with `mcp_call`, so that no request
+    /// declares it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_demand: bool,
     /// What it does, in one line.
     pub summary: Arc<str>,
 }

@@ -255,6 +255,7 @@ impl RpcServer {
                 // into its queues, where it would stay if that run was stopped.
                 agent.wait_until_idle().await;
             }
+            app.mcp.learn_prompts_of(&text).await;
             if let Err(refusal) = app.confirm_attachments(&text, None, &images).await {
                 reply.fail(refusal);
                 return inputs.remove(id);

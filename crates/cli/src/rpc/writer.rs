@@ -149,7 +149,7 @@ impl EventWriter {
             _ => {}
         }
         self.write_json(event);
-        if let AgentEvent::MessageEnd(MessageEnd { message, input: Some(id) }) = event
+        if let AgentEvent::MessageEnd(MessageEnd { message, input: Some(id), .. }) = event
             && let Some((_, reply)) = self.prompt.as_ref().filter(|(prompt, _)| prompt == id)
         {
             let message_id = message.id.to_string();

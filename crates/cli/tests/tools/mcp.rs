@@ -16,7 +16,7 @@ use super::test_cli::TestCli;
 const HOSTILE_SERVER: &str = include_str!("hostile_mcp_server.py");
 
 /// The folder of the servers that `tests/mcp/install.sh` installs. None where they cannot be.
-fn real_servers() -> Option<PathBuf> {
+pub fn real_servers() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = Path::new(env!("CARGO_BIN_EXE_hardpan")).ancestors().nth(2)?.to_owned();
     let folder = target.join("mcp-servers");
@@ -41,19 +41,19 @@ fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {
     )
 }
 
-fn configure(cli: &TestCli, servers: &str) {
+pub fn configure(cli: &TestCli, servers: &str) {
     let path = cli.sandbox.config().join("config.toml");
     let before = fs::read_to_string(&path).expect("the settings");
     fs::write(path, format!("{before}\n{servers}")).expect("the settings");
 }
 
-fn listed(cli: &TestCli) -> Vec<Value> {
+pub fn listed(cli: &TestCli) -> Vec<Value> {
     let ran: CommandOutput = cli.print(&["mcp", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     serde_json::from_slice(&ran.stdout).expect("JSON")
 }
 
-fn script(name: &str, arguments: &str) -> String {
+pub fn script(name: &str, arguments: &str) -> String {
     format!(
         "turns:\n  - {{when: {{contains: Call it}}, repeat: always, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}\ndefault: {{text: Done.}}\n"
     )
@@ -143,14 +143,14 @@ impl Drop for Process {
 }
 
 /// A simulator in a process of its own, and the requests that it got.
-struct RecordingSimulator {
+pub struct RecordingSimulator {
     _process: Process,
-    url: String,
+    pub url: String,
     log: PathBuf,
 }
 
 impl RecordingSimulator {
-    fn start(sandbox: &Sandbox, script: &str) -> Self {
+    pub fn start(sandbox: &Sandbox, script: &str) -> Self {
         let script = sandbox.write("script.yaml", script);
         let log = script.with_file_name("requests.jsonl");
         let mut command = sandbox.command(&["simulator", "--script"]);
@@ -163,8 +163,15 @@ impl RecordingSimulator {
         RecordingSimulator { _process: Process(child), url, log }
     }
 
+    /// The bodies of the requests.
+    pub fn bodies(&self) -> Vec<Value> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let body = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["body"].take();
+        log.lines().map(body).collect()
+    }
+
     /// Tools and system prompt of each request, as they were sent.
-    fn beginnings(&self) -> Vec<String> {
+    pub fn beginnings(&self) -> Vec<String> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let beginning = |line: &str| {
             let (_, body) = line.split_once("\"body\":").expect("a body");

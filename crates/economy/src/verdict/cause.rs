@@ -6,7 +6,8 @@ use hardpan_prompt::ChangedPart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::format::{format_list, format_minutes, format_number};
+use super::server_tools::ToolChanges;
+use crate::format::{format_minutes, format_number};
 
 /// Who caused a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -193,11 +194,24 @@ impl Cause {
         }
     }
 
-    /// Under which name losses of this cause are added up: an extension's under its own.
+    /// The MCP server whose tools changed, if nothing else did.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            Cause::ToolsChanged { added, removed, changed } => {
+                ToolChanges::new(added, removed, changed).only_server()
+            }
+            _ => None,
+        }
+    }
+
+    /// Under which name losses of this cause are added up: those of an extension or a server under its own.
     pub fn account(&self) -> Arc<str> {
         match self {
             Cause::ChangedByExtension { extension, .. } => format!("extension {extension}").into(),
-            cause => cause.name().into(),
+            cause => match cause.server() {
+                Some(server) => format!("MCP server {server}").into(),
+                None => cause.name().into(),
+            },
         }
     }
 
@@ -207,14 +221,7 @@ impl Cause {
             Cause::AsExpected => "all that was cached was read".into(),
             Cause::FirstRequest => "the first request of a conversation finds nothing cached".into(),
             Cause::ToolsChanged { added, removed, changed } => {
-                let named = [("added", added), ("removed", removed), ("changed", changed)];
-                let named = named.iter().filter(|(_, names)| !names.is_empty());
-                let named: Vec<String> =
-                    named.map(|(what, names)| format!("{what} {}", format_list(names))).collect();
-                match named.is_empty() {
-                    true => "the tools came in another order".into(),
-                    false => format!("the tools changed ({})", named.join("; ")),
-                }
+                ToolChanges::new(added, removed, changed).describe()
             }
             Cause::SystemChanged(segment) => format!("the system prompt changed ({segment})"),
             Cause::ItemChanged { key, how } => format!("{key} {}", how.describe()),

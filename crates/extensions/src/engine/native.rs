@@ -17,8 +17,10 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result, TypedArray};
 use serde_json::{Value, json};
 
+use super::compression::Frame;
 use super::fault::ScriptFault;
 use super::host::LogLevel;
+use super::md5::md5;
 use super::thread::{Job, ThreadState, clock};
 use crate::modules::{ImportKind, ModuleFormat, ModulePlace};
 
@@ -38,6 +40,8 @@ pub fn functions<'js>(ctx: &Ctx<'js>, state: &Rc<ThreadState>) -> Result<Object<
     native.set("fromBase64", Function::new(ctx.clone(), from_base64)?)?;
     native.set("digest", Function::new(ctx.clone(), compute_digest)?)?;
     native.set("hmac", Function::new(ctx.clone(), compute_hmac)?)?;
+    native.set("compress", Function::new(ctx.clone(), compress)?)?;
+    native.set("decompress", Function::new(ctx.clone(), decompress)?)?;
     native.set("random", Function::new(ctx.clone(), random)?)?;
     native.set("parseUrl", Function::new(ctx.clone(), parse_url)?)?;
     Ok(native)
@@ -247,6 +251,9 @@ fn from_base64<'js>(ctx: Ctx<'js>, text: String) -> Result<TypedArray<'js, u8>> 
 }
 
 fn compute_digest<'js>(ctx: Ctx<'js>, name: String, binary: String) -> Result<TypedArray<'js, u8>> {
+    if name == "md5" {
+        return TypedArray::new(ctx, md5(&bytes(&binary)).as_slice());
+    }
     let algorithm = match &*name {
         "sha1" => &digest::SHA1_FOR_LEGACY_USE_ONLY,
         "sha256" => &digest::SHA256,
@@ -271,6 +278,19 @@ fn compute_hmac<'js>(
         _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
     };
     TypedArray::new(ctx, hmac::sign(&hmac::Key::new(algorithm, &bytes(&key)), &bytes(&binary)).as_ref())
+}
+
+fn compress<'js>(ctx: Ctx<'js>, frame: String, binary: String, level: i32) -> Result<TypedArray<'js, u8>> {
+    let plain = bytes(&binary);
+    TypedArray::new(ctx, Frame::named(&frame, &plain).pack(&plain, level))
+}
+
+fn decompress<'js>(ctx: Ctx<'js>, frame: String, binary: String) -> Result<TypedArray<'js, u8>> {
+    let packed = bytes(&binary);
+    match Frame::named(&frame, &packed).unpack(&packed) {
+        Ok(plain) => TypedArray::new(ctx, plain),
+        Err(error) => Err(Exception::throw_message(&ctx, &error.to_string())),
+    }
 }
 
 fn random<'js>(ctx: Ctx<'js>, count: u32) -> Result<TypedArray<'js, u8>> {

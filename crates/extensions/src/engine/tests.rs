@@ -53,6 +53,11 @@ impl ScriptHost for EchoHost {
                     tokio::time::sleep(Duration::from_millis(300)).await;
                     Ok(arguments)
                 }
+                // Far longer than a slice may take.
+                "ui.confirm" => {
+                    tokio::time::sleep(limits().slice * 4).await;
+                    Ok(json!(true))
+                }
                 "fetch" if arguments["url"].as_str().is_some_and(|url| url.ends_with("/never")) => {
                     std::future::pending().await
                 }
@@ -61,6 +66,9 @@ impl ScriptHost for EchoHost {
                     "headers": [["content-type", "application/json"]],
                     "body": STANDARD.encode(arguments.to_string()),
                 })),
+                // Whoever is asked takes the second choice, or what stands there.
+                "ui.select" => Ok(arguments["choices"][1].clone()),
+                "ui.input" | "ui.editor" => Ok(json!(format!("typed after {}", arguments["title"]))),
                 _ => Err(HostError(format!("no {name}"))),
             }
         })
@@ -70,6 +78,7 @@ impl ScriptHost for EchoHost {
         self.note(format!("{name} {arguments}"));
         match name {
             "cwd" => Ok(json!("/work")),
+            "hasUI" => Ok(json!(true)),
             "forbidden" => Err(HostError("forbidden".into())),
             _ => Ok(Value::Null),
         }
@@ -141,6 +150,18 @@ async fn a_typed_handler_gets_its_event_and_its_reply_comes_back() {
     let reply = test.call(json!({"text": "hi"})).await.unwrap();
     assert_eq!(reply, json!({"action": "transform", "text": "hi in /work"}));
     assert!(test.host.notes().contains(&r#"on {"event":"input","handler":"1"}"#.to_owned()));
+}
+
+#[tokio::test]
+async fn a_person_may_think_for_longer_than_a_slice() {
+    let test = load(
+        "export default (pi) => { pi.on('x', async (event, ctx) => { const first = await ctx.ui.confirm('Sure?'); return first && (await ctx.ui.confirm('Really?')); }); }",
+    )
+    .await;
+    assert_eq!(test.call(json!({})).await.unwrap(), json!(true));
+    let faults: Vec<String> =
+        test.host.notes().into_iter().filter(|note| note.starts_with("fault")).collect();
+    assert_eq!(faults, [""; 0]);
 }
 
 #[tokio::test]
@@ -239,8 +260,8 @@ async fn what_cannot_be_loaded_says_why() {
     for (source, expected) in [
         ("import x from 'left-pad'; x(); export default () => {};", "There is no module \"left-pad\" here"),
         (
-            "import x from 'node:dgram'; x(); export default () => {};",
-            "There is no module \"node:dgram\" here",
+            "import x from 'node:nothing'; x(); export default () => {};",
+            "There is no module \"node:nothing\" here",
         ),
         ("import x from './missing'; x(); export default () => {};", "Cannot find the module \"./missing\""),
         ("import x from '../../etc/passwd'; x(); export default () => {};", "Cannot find the module"),
@@ -446,22 +467,81 @@ async fn an_extension_may_be_of_common_js() {
 }
 
 #[tokio::test]
-async fn a_module_that_is_not_there_is_named_and_one_that_only_a_package_uses_fails_when_it_is_called() {
+async fn a_module_of_node_that_is_not_there_fails_when_it_is_called() {
     let host = Arc::new(EchoHost::default());
-    let failed =
-        load_with(&[("a.ts", "import http from 'node:http';\nexport default () => http;")], &host).await;
-    assert!(failed.err().unwrap().to_string().contains("There is no module \"node:http\" here"));
     let files = [
-        ("a.ts", "import { ask } from 'asker'; export default (pi: any) => { pi.on('x', () => ask()); }"),
+        (
+            "a.ts",
+            "import { ask } from 'asker'; import { createSocket } from 'node:dgram'; export default (pi: any) => { pi.on('x', () => ask()); pi.on('y', () => createSocket('udp4')); }",
+        ),
         (
             "node_modules/asker/index.mjs",
-            "import { request, Agent } from 'node:http'; class Own extends Agent {}\nexport const ask = () => request('x');",
+            "import { connect, Http2Session } from 'node:http2'; class Own extends Http2Session {}\nexport const ask = () => connect('x');",
         ),
         ("node_modules/asker/package.json", r#"{"main": "index.mjs"}"#),
     ];
     let (script, _folder) = load_with(&files, &host).await.unwrap();
-    let error = script.call(CallKind::Handler, "1", "{}".into()).await.unwrap_err().to_string();
-    assert!(error.contains("node:http is not available in an extension (request)"), "{error}");
+    for (handler, expected) in [
+        ("1", "node:http2 is not available in an extension (connect)"),
+        ("2", "node:dgram is not available in an extension (createSocket)"),
+    ] {
+        let error = script.call(CallKind::Handler, handler, "{}".into()).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn streams_are_piped_read_and_split_into_lines() {
+    let expression = "await (async () => { const { Readable, Transform, Writable, PassThrough } = await import('node:stream'); const { pipeline } = await import('node:stream/promises'); const readline = await import('node:readline'); const { text } = await import('node:stream/consumers');\
+        const written = []; await pipeline(Readable.from(['a', 'b']), new Transform({ transform(chunk, _encoding, done) { done(null, String(chunk).toUpperCase()); } }), new Writable({ write(chunk, _encoding, done) { written.push(chunk.toString()); done(); } }));\
+        const lines = []; for await (const line of readline.createInterface({ input: Readable.from(['one\\ntw', 'o\\r\\nthree']) })) lines.push(line);\
+        const flowing = await new Promise((resolve) => { const through = new PassThrough().setEncoding('utf8'); let all = ''; through.on('data', (part) => { all += part; }).on('end', () => resolve(all)); through.write('x'); through.end('y'); });\
+        let failed; try { await pipeline(Readable.from((async function* () { throw new Error('broken'); })()), new PassThrough()); } catch (error) { failed = error.message; }\
+        const web = []; for await (const part of new ReadableStream({ start(c) { c.enqueue(new TextEncoder().encode('w')); c.close(); } }).pipeThrough(new TextDecoderStream())) web.push(part);\
+        function Old() { require('events').call(this); } require('util').inherits(Old, require('events')); let heard; new Old().on('x', (value) => { heard = value; }).emit('x', 5);\
+        return [written, lines, flowing, failed, web, await text(Readable.from(['t'])), heard]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([["A", "B"], ["one", "two", "three"], "xy", "broken", ["w"], "t", 5])
+    );
+}
+
+#[tokio::test]
+async fn requests_of_node_go_through_fetch_and_servers_fail_as_events() {
+    let expression = "await (async () => { const https = await import('node:https'); const net = await import('node:net');\
+        const answered = await new Promise((resolve, reject) => { const request = https.request('https://example.com/a?b', { method: 'POST', headers: { 'X-One': '1' } }, (response) => { let all = ''; response.setEncoding('utf8'); response.on('data', (part) => { all += part; }); response.on('end', () => resolve([response.statusCode, response.headers['content-type'], JSON.parse(all)])); }); request.on('error', reject); request.write('body'); request.end(); });\
+        const event = (emitter) => new Promise((resolve) => emitter.on('error', (error) => resolve(error.code)));\
+        return [answered[0], answered[1], answered[2].method, answered[2].url, answered[2].headers, Buffer.from(answered[2].body, 'base64').toString(), await event(https.createServer(() => {}).listen(80)), await event(net.connect(80, 'localhost'))]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([
+            201,
+            "application/json",
+            "POST",
+            "https://example.com/a?b",
+            [["x-one", "1"]],
+            "body",
+            "EACCES",
+            "ECONNREFUSED"
+        ])
+    );
+}
+
+#[tokio::test]
+async fn bytes_are_packed_and_hashed() {
+    let expression = "await (async () => { const zlib = await import('node:zlib'); const { createHash } = await import('node:crypto'); const { promisify } = await import('node:util');\
+        let failed; try { zlib.gunzipSync(Buffer.from('no')); } catch (error) { failed = [error.code, error.message]; }\
+        return [zlib.gunzipSync(zlib.gzipSync('ä')).toString(), (await promisify(zlib.inflate)(zlib.deflateSync('b'))).toString(), zlib.unzipSync(zlib.gzipSync('c')).toString(), failed, createHash('md5').update('abc').digest('hex')]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([
+            "ä",
+            "b",
+            "c",
+            ["Z_DATA_ERROR", "incorrect header check"],
+            "900150983cd24fb0d6963f7d28e17f72"
+        ])
+    );
 }
 
 #[tokio::test]
@@ -538,4 +618,47 @@ async fn messages_that_a_handler_leaves_alone_go_back_as_their_numbers() {
     let seen = call("(e) => ({ messages: e.messages.map((m) => ({ ...m, keys: Object.keys(m), json: JSON.stringify(m), has: 'role' in m })).slice(0, 1) })").await;
     let first = json!({ "role": "user", "content": "0", "keys": ["role", "content"], "json": "{\"role\":\"user\",\"content\":\"0\"}", "has": true });
     assert_eq!(seen, json!({ "messages": [first] }));
+}
+
+/// What `ctx.ui.custom` gives for a factory, and what was noted meanwhile.
+async fn run_custom(factory: &str) -> (Value, Vec<String>) {
+    let source = format!(
+        "import {{ Container, Editor, Input, SelectList, SettingsList, Text, matchesKey }} from '@mariozechner/pi-tui'; import {{ BorderedLoader, DynamicBorder }} from '@mariozechner/pi-coding-agent';\nexport default (pi) => {{ pi.on('x', async (event, ctx) => (await ctx.ui.custom({factory})) ?? 'nothing'); }};"
+    );
+    let test = load(&source).await;
+    let before = test.host.notes().len();
+    let value = test.call(json!({})).await.unwrap();
+    let noted = test.host.notes().into_iter().skip(before).filter(|note| note.starts_with("ui.")).collect();
+    (value, noted)
+}
+
+#[tokio::test]
+async fn lists_and_fields_of_components_become_questions() {
+    let list = "(tui, theme, keys, done) => { const box = new Container(); box.addChild(new DynamicBorder((s) => theme.fg('accent', s))); box.addChild(new Text(theme.bold('Which one?'))); const list = new SelectList([{ value: 'a', label: 'A' }, { value: 'b', label: 'B', description: 'second' }], 5, {}); list.onSelect = (item) => done(item.value); list.onCancel = () => done(null); box.addChild(list); return { render: (w) => box.render(w), invalidate: () => box.invalidate(), handleInput: (data) => list.handleInput(data) }; }";
+    assert_eq!(run_custom(list).await, (json!("b"), vec![]));
+    let field =
+        "(tui, theme, keys, done) => { const field = new Input(); field.onSubmit = done; return field; }";
+    assert_eq!(run_custom(field).await.0, json!("typed after \"Choose\""));
+    // The second row is "Done" here.
+    let settings = "(tui, theme, keys, done) => new SettingsList([{ id: 'x', label: 'X', currentValue: 'on', values: ['on', 'off'] }], 5, {}, () => {}, () => done('closed'))";
+    assert_eq!(run_custom(settings).await.0, json!("closed"));
+}
+
+#[tokio::test]
+async fn what_a_component_would_draw_is_shown_and_waiting_goes_on() {
+    let drawn = "(tui, theme, keys, done) => ({ render: (width) => ['', theme.fg('accent', 'Two todos'), '\\u001b[1m- milk\\u001b[0m'], invalidate() {}, handleInput(data) { if (matchesKey(data, 'escape')) done('closed'); } })";
+    let note = r#"ui.notify {"text":"Two todos\n- milk","level":"info"}"#.to_owned();
+    assert_eq!(run_custom(drawn).await, (json!("closed"), vec![note]));
+    let never = "() => ({ render: () => [], invalidate() {} })";
+    assert_eq!(run_custom(never).await, (json!("nothing"), vec![]));
+    let waiting = "(tui, theme, keys, done) => { const loader = new BorderedLoader(tui, theme, 'Thinking'); loader.onAbort = () => done(null); setTimeout(() => done(loader.signal.aborted ? 'aborted' : 'thought'), 30); return loader; }";
+    assert_eq!(run_custom(waiting).await, (json!("thought"), vec![]));
+}
+
+#[tokio::test]
+async fn a_widget_of_components_is_shown_as_its_lines_whenever_it_asks() {
+    let test = load("import { Text } from '@mariozechner/pi-tui';\nexport default (pi) => { pi.on('x', async (event, ctx) => { let n = 1; let screen; ctx.ui.setWidget('w', (tui, theme) => { screen = tui; return { render: () => new Text(theme.fg('dim', 'count ' + n)).render(80), invalidate() {} }; }); n = 2; screen.requestRender(); await new Promise((r) => setTimeout(r, 5)); }); };").await;
+    test.call(json!({})).await.unwrap();
+    test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 1"]}"#).await;
+    test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 2"]}"#).await;
 }

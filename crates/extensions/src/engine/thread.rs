@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rquickjs::context::EvalOptions;
-use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Runtime};
+use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Persistent, Runtime};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -27,8 +27,16 @@ const PACKAGES: &str = include_str!("../js/packages.js");
 const NODE: &str = include_str!("../js/node.js");
 const PROCESSES: &str = include_str!("../js/processes.js");
 const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
+const COMPONENTS: &str = include_str!("../js/components.js");
 const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
+
+/// Parts of it that are evaluated when a script first needs them, by the names that `node.js` uses.
+const LAZY_PARTS: [(&str, &str); 3] = [
+    ("streams", include_str!("../js/streams.js")),
+    ("http", include_str!("../js/http.js")),
+    ("small-modules", include_str!("../js/small_modules.js")),
+];
 
 /// How often the jobs of a slice get more time. After that the script is ended.
 const MAX_EXTENSIONS: u32 = 2;
@@ -159,6 +167,20 @@ struct Entries {
     fire: Persistent<Function<'static>>,
 }
 
+/// A file of the engine's own JavaScript: a function.
+fn evaluate_part<'js>(ctx: &Ctx<'js>, source: &str, name: &str) -> rquickjs::Result<Function<'js>> {
+    let mut options = EvalOptions::default();
+    options.filename = Some(format!("hardpan:{name}"));
+    ctx.eval_with_options(source, options)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the engine hands over what it has converted")]
+fn evaluate_lazy_part<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Function<'js>> {
+    let part = LAZY_PARTS.iter().find(|(known, _)| *known == name);
+    let (name, source) = part.ok_or_else(|| Exception::throw_message(&ctx, "there is no such part"))?;
+    evaluate_part(&ctx, source, name)
+}
+
 /// Whether the thread goes on.
 #[derive(PartialEq, Eq)]
 enum Flow {
@@ -240,21 +262,27 @@ impl Engine {
     /// Evaluates the engine's own JavaScript. Of it, extensions see the globals of the platform, the
     /// built-in modules, and what is handed to them.
     fn evaluate_api(ctx: &Ctx<'_>, state: &Rc<ThreadState>) -> rquickjs::Result<Entries> {
-        let evaluate = |source: &str, name: &str| -> rquickjs::Result<Function<'_>> {
-            let mut options = EvalOptions::default();
-            options.filename = Some(format!("hardpan:{name}"));
-            ctx.eval_with_options(source, options)
-        };
+        let evaluate = |source: &str, name: &str| evaluate_part(ctx, source, name);
         let native = native::functions(ctx, state)?;
         let platform: Object = evaluate(PLATFORM, "platform")?.call((native.clone(),))?;
         evaluate(INTL, "intl")?.call::<_, ()>((platform.get::<_, Function>("define")?,))?;
         evaluate(FETCH, "fetch")?.call::<_, ()>((native.clone(), platform.clone()))?;
         let packages: Object = evaluate(PACKAGES, "packages")?.call((native.clone(), platform.clone()))?;
         let processes: Function = evaluate(PROCESSES, "processes")?;
-        let modules: Object =
-            evaluate(NODE, "node")?.call((native.clone(), platform.clone(), packages, processes))?;
+        let lazy_part = Function::new(ctx.clone(), evaluate_lazy_part)?;
+        let modules: Object = evaluate(NODE, "node")?.call((
+            native.clone(),
+            platform.clone(),
+            packages,
+            processes,
+            lazy_part,
+        ))?;
         let built_in: Function = modules.get("builtIn")?;
-        evaluate(CODING_AGENT, "coding-agent")?.call::<_, ()>((platform.clone(), built_in))?;
+        evaluate(CODING_AGENT, "coding-agent")?.call::<_, ()>((platform.clone(), built_in.clone()))?;
+        let components: Object = evaluate(COMPONENTS, "components")?.call((platform.clone(), built_in))?;
+        for name in ["runCustom", "followWidget"] {
+            platform.set(name, components.get::<_, Function>(name)?)?;
+        }
         // The built-in modules read their content from a module that extensions cannot import.
         ctx.globals().set(modules::INTERNAL_GLOBAL, modules)?;
         let (_, evaluated) =

@@ -57,13 +57,15 @@
     setStatus: (key, text) => { now("ui.status", { key: String(key), text: text == null ? undefined : String(text) }); },
     setTitle: (text) => { now("ui.title", { text: String(text) }); },
     setWidget: (key, lines, options) => {
-      if (Array.isArray(lines) || lines == null) now("ui.widget", { key: String(key), lines: lines?.map(String), placement: options?.placement });
-      else notShown("setWidget with a component");
+      const show = (shown) => now("ui.widget", { key: String(key), lines: shown?.map(String), placement: options?.placement });
+      platform.followWidget(String(key), lines, show);
+      if (typeof lines !== "function") show(Array.isArray(lines) ? lines : undefined);
     },
     setWorkingMessage: (text) => { now("ui.working", { text: text === undefined ? undefined : String(text) }); },
     setEditorText: (text) => { now("ui.editorText", { text: String(text) }); },
     pasteToEditor: (text) => { now("ui.editorText", { text: String(text), insert: true }); },
-    custom: async () => { notShown("custom"); return undefined; },
+    // Without a person there is nobody to ask, and nothing is drawn.
+    custom: async (factory) => (now("hasUI") ? platform.runCustom(factory, ui) : undefined),
     getEditorText: () => now("ui.getEditorText") ?? "", getAllThemes: () => [], getTheme: () => undefined,
     setTheme: () => ({ success: false, error: "themes cannot be changed by extensions here" }),
     onTerminalInput: () => () => {},

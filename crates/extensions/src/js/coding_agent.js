@@ -37,7 +37,9 @@
     }),
     Edit: (folder, { operations = {} }) => ({
       name: "edit", label: "edit", description: "Replace exact text in a file.",
-      parameters: Type.Object({ path: Type.String(), edits: Type.Optional(Type.Array(Type.Object({ oldText: Type.String(), newText: Type.String() }))), oldText: Type.Optional(Type.String()), newText: Type.Optional(Type.String()) }),
+      parameters: Type.Object({ path: Type.String(), edits: Type.Array(Type.Object({ oldText: Type.String(), newText: Type.String() })) }),
+      // Earlier releases had one edit, without a list.
+      prepareArguments: ({ oldText, newText, ...rest }) => (rest.edits === undefined && oldText !== undefined ? { ...rest, edits: [{ oldText, newText }] } : rest),
       async execute(_id, { path: name, edits, oldText, newText }) {
         const place = placeOf(folder, name);
         let content = (await (operations.readFile ?? fs.readFile)(place)).toString("utf8");
@@ -182,10 +184,10 @@
   const absentClass = (name) => new Proxy(class { constructor() { missing(name); } }, {
     get: (target, key) => (key in target || typeof key === "symbol" ? target[key] : () => missing(`${name}.${key}`)),
   });
-  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient ArminComponent AssistantMessageComponent BashExecutionComponent BorderedLoader BranchSummaryMessageComponent CompactionSummaryMessageComponent CustomEditor CustomMessageComponent DefaultResourceLoader DynamicBorder ExtensionEditorComponent ExtensionInputComponent ExtensionSelectorComponent FooterComponent LoginDialogComponent ModelSelectorComponent OAuthSelectorComponent SessionManager SessionSelectorComponent SettingsSelectorComponent SkillInvocationMessageComponent Theme ThemeSelectorComponent ThinkingSelectorComponent ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent";
+  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient DefaultResourceLoader SessionManager Theme";
   const functions = "compact createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary buildSessionContext loadSkills loadSkillsFromDir runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
   for (const name of classes.split(" ")) codingAgent[name] = absentClass(name);
   for (const name of functions.split(" ")) codingAgent[name] ??= () => missing(name);
   for (const name of "complete completeSimple stream streamSimple getModel getModels getProviders getEnvApiKey createAssistantMessageEventStream registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
-  for (const name of "SelectList SettingsList Input Editor Image Loader CancellableLoader TUI ProcessTerminal TruncatedText KeybindingsManager".split(" ")) tui[name] = absentClass(name);
+  for (const name of "TUI ProcessTerminal".split(" ")) tui[name] = absentClass(name);
 })

@@ -1,6 +1,6 @@
 // The modules of Node that extensions import, as far as a host can serve them. Evaluated as a
 // function; returns all built-in modules by name.
-(function (native, platform, packages, makeProcesses) {
+(function (native, platform, packages, makeProcesses, evaluatePart) {
   "use strict";
   const { Buffer, binary, decodeText, inspect, format, define } = platform;
   const now = (name, args) => JSON.parse(native.now(name, JSON.stringify(args ?? null))) ?? undefined;
@@ -75,43 +75,87 @@
     get arch() { return now("process.arch"); },
     pid: 0, argv: ["hardpan"], argv0: "hardpan", execPath: "hardpan", execArgv: [], exitCode: undefined,
     version: "v22.0.0", versions: { node: "22.0.0" },
-    stdout: { write: (text) => { native.log("info", platform.well(text)); return true; }, isTTY: false, columns: 80, rows: 24, on() {} },
-    stderr: { write: (text) => { native.log("error", platform.well(text)); return true; }, isTTY: false, columns: 80, rows: 24, on() {} },
+    stdout: { write: (text) => { native.log("info", platform.well(text)); return true; }, fd: 1, isTTY: false, columns: 80, rows: 24, writable: true, on() { return this; }, once() { return this; }, off() { return this; }, removeListener() { return this; }, emit: () => false, end() {}, getColorDepth: () => 1, hasColors: () => false, getWindowSize: () => [80, 24] },
+    stderr: { write: (text) => { native.log("error", platform.well(text)); return true; }, fd: 2, isTTY: false, columns: 80, rows: 24, writable: true, on() { return this; }, once() { return this; }, off() { return this; }, removeListener() { return this; }, emit: () => false, end() {}, getColorDepth: () => 1, hasColors: () => false, getWindowSize: () => [80, 24] },
     nextTick: (callback, ...values) => queueMicrotask(() => callback(...values)),
     hrtime: Object.assign((before) => { const ms = native.elapsed(); const time = [Math.floor(ms / 1000), Math.floor((ms % 1000) * 1e6)]; return before ? [time[0] - before[0], time[1] - before[1]] : time; }, { bigint: () => BigInt(Math.floor(native.elapsed() * 1e6)) }),
     uptime: () => native.elapsed() / 1000,
     memoryUsage: () => ({ rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 }),
-    on() { return process; }, once() { return process; }, off() { return process; }, removeListener() { return process; }, emitWarning: (text) => native.log("warn", platform.well(text)),
+    on() { return process; }, once() { return process; }, off() { return process; }, addListener() { return process; }, removeListener() { return process; }, removeAllListeners() { return process; }, emit: () => false, listenerCount: () => 0, listeners: () => [], setMaxListeners() { return process; },
+    title: "hardpan", ppid: 0, release: { name: "node" }, features: {}, config: {}, umask: () => 0o22, getuid: () => -1, geteuid: () => -1, getgid: () => -1, cpuUsage: () => ({ user: 0, system: 0 }), chdir() { throw new Error("process.chdir() is not available in an extension"); },
+    get stdin() { return nobody(); },
+    emitWarning: (text) => native.log("warn", platform.well(text)),
     exit() { throw new Error("process.exit() is not available in an extension"); },
     kill() { throw new Error("process.kill() is not available in an extension"); },
   };
   define("process", process);
+  // Nobody types into it.
+  let standardInput;
+  const nobody = () => (standardInput ??= Object.assign(new (streams().stream.Readable)({ read() { this.push(null); } }), { fd: 0, isTTY: false, isRaw: false, setRawMode() { return standardInput; }, ref() {}, unref() {} }));
 
   // ---- events
-  class EventEmitter {
-    #handlers = new Map();
-    on(name, handler) { this.#handlers.set(name, [...(this.#handlers.get(name) ?? []), handler]); return this; }
-    addListener(name, handler) { return this.on(name, handler); }
-    prependListener(name, handler) { this.#handlers.set(name, [handler, ...(this.#handlers.get(name) ?? [])]); return this; }
-    once(name, handler) { const once = (...values) => { this.off(name, once); handler.apply(this, values); }; once.listener = handler; return this.on(name, once); }
-    off(name, handler) { this.#handlers.set(name, (this.#handlers.get(name) ?? []).filter((known) => known !== handler && known.listener !== handler)); return this; }
-    removeListener(name, handler) { return this.off(name, handler); }
-    removeAllListeners(name) { if (name === undefined) this.#handlers.clear(); else this.#handlers.delete(name); return this; }
+  // A function instead of a class: packages of CommonJS call it on objects of their own.
+  const handlersOf = Symbol("handlers");
+  function EventEmitter() { if (!new.target && !this) throw new TypeError("EventEmitter needs an object"); }
+  const listOf = (emitter, name) => emitter[handlersOf]?.get(name) ?? [];
+  const setList = (emitter, name, list) => {
+    if (!Object.hasOwn(emitter, handlersOf)) Object.defineProperty(emitter, handlersOf, { value: new Map() });
+    if (list.length) emitter[handlersOf].set(name, list); else emitter[handlersOf].delete(name);
+    return emitter;
+  };
+  const onceOnly = (emitter, name, handler) => { const once = (...values) => { emitter.off(name, once); return handler.apply(emitter, values); }; once.listener = handler; return once; };
+  const emitterMethods = {
+    on(name, handler) { if (listOf(this, "newListener").length) this.emit("newListener", name, handler); return setList(this, name, [...listOf(this, name), handler]); },
+    addListener(name, handler) { return this.on(name, handler); },
+    prependListener(name, handler) { return setList(this, name, [handler, ...listOf(this, name)]); },
+    once(name, handler) { return this.on(name, onceOnly(this, name, handler)); },
+    prependOnceListener(name, handler) { return this.prependListener(name, onceOnly(this, name, handler)); },
+    off(name, handler) {
+      const list = listOf(this, name);
+      const at = list.findLastIndex((known) => known === handler || known.listener === handler);
+      return at < 0 ? this : setList(this, name, list.toSpliced(at, 1));
+    },
+    removeListener(name, handler) { return this.off(name, handler); },
+    removeAllListeners(name) { if (name === undefined) this[handlersOf]?.clear(); else this[handlersOf]?.delete(name); return this; },
     emit(name, ...values) {
-      const handlers = this.#handlers.get(name) ?? [];
+      const handlers = listOf(this, name);
       if (name === "error" && handlers.length === 0) throw values[0];
       for (const handler of handlers) handler.apply(this, values);
       return handlers.length > 0;
-    }
-    listeners(name) { return [...(this.#handlers.get(name) ?? [])]; }
-    listenerCount(name) { return (this.#handlers.get(name) ?? []).length; }
-    setMaxListeners() { return this; }
+    },
+    listeners(name) { return listOf(this, name).map((handler) => handler.listener ?? handler); },
+    rawListeners(name) { return [...listOf(this, name)]; },
+    listenerCount(name) { return listOf(this, name).length; },
+    eventNames() { return [...(this[handlersOf]?.keys() ?? [])]; },
+    setMaxListeners() { return this; }, getMaxListeners() { return 10; },
+  };
+  for (const [name, value] of Object.entries(emitterMethods)) Object.defineProperty(EventEmitter.prototype, name, { value, writable: true, configurable: true });
+  const nextEvent = (emitter, name, options) => new Promise((resolve, reject) => {
+    const listens = typeof emitter.once === "function" ? (event, handler) => emitter.once(event, handler) : (event, handler) => emitter.addEventListener(event, handler, { once: true });
+    listens(name, (...values) => resolve(values));
+    if (name !== "error") listens("error", reject);
+    options?.signal?.addEventListener("abort", () => reject(options.signal.reason), { once: true });
+  });
+  async function* allEvents(emitter, name, options) {
+    const found = [];
+    let wake = () => {};
+    const keep = (...values) => { found.push(values); wake(); };
+    emitter.on(name, keep);
+    options?.signal?.addEventListener("abort", () => wake(), { once: true });
+    try {
+      for (;;) {
+        while (found.length) yield found.shift();
+        options?.signal?.throwIfAborted();
+        await new Promise((resolve) => { wake = resolve; });
+      }
+    } finally { emitter.off(name, keep); }
   }
-  const events = Object.assign(EventEmitter, { EventEmitter, once: (emitter, name) => new Promise((resolve, reject) => { emitter.once(name, (...values) => resolve(values)); if (name !== "error") emitter.once("error", reject); }) });
+  const events = Object.assign(EventEmitter, { EventEmitter, once: nextEvent, on: allEvents, defaultMaxListeners: 10, errorMonitor: Symbol("errorMonitor"), captureRejectionSymbol: Symbol.for("nodejs.rejection"), setMaxListeners() {}, getEventListeners: (emitter, name) => emitter.listeners?.(name) ?? [], listenerCount: (emitter, name) => emitter.listenerCount(name) });
 
   // ---- util
   const promisify = (work) => work[promisify.custom] ?? ((...values) => new Promise((resolve, reject) => work(...values, (error, value) => (error ? reject(error) : resolve(value)))));
   promisify.custom = Symbol.for("nodejs.util.promisify.custom");
+  inspect.custom = Symbol.for("nodejs.util.inspect.custom");
   const util = {
     promisify, inspect, format,
     stripVTControlCharacters: packages.helpers.plain,
@@ -120,12 +164,18 @@
     debuglog: () => Object.assign(() => {}, { enabled: false }), debug: () => Object.assign(() => {}, { enabled: false }),
     callbackify: (work) => (...values) => { const done = values.pop(); work(...values).then((value) => done(null, value), (error) => done(error)); },
     TextEncoder, TextDecoder,
-    types: { isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp },
+    styleText: (_style, text) => String(text), toUSVString: platform.well, isArray: Array.isArray, aborted: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
+    types: {
+      isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp, isMap: (value) => value instanceof Map, isSet: (value) => value instanceof Set,
+      isNativeError: (value) => value instanceof Error, isUint8Array: (value) => value instanceof Uint8Array, isTypedArray: (value) => ArrayBuffer.isView(value) && !(value instanceof DataView), isArrayBuffer: (value) => value instanceof ArrayBuffer, isAnyArrayBuffer: (value) => value instanceof ArrayBuffer,
+      isArrayBufferView: ArrayBuffer.isView, isProxy: () => false, isAsyncFunction: (value) => value?.constructor?.name === "AsyncFunction", isGeneratorFunction: (value) => value?.constructor?.name === "GeneratorFunction",
+    },
   };
 
   // ---- os
   const os = {
-    EOL: "\n",
+    EOL: "\n", devNull: "/dev/null", constants: { signals: { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGKILL: 9, SIGTERM: 15 }, errno: {}, priority: {} },
+    availableParallelism: () => 1, machine: () => (process.arch === "arm64" ? "aarch64" : "x86_64"), version: () => "", endianness: () => "LE",
     homedir: () => now("os.homedir"), tmpdir: () => now("os.tmpdir"), hostname: () => now("os.hostname"),
     platform: () => process.platform, arch: () => process.arch, type: () => (process.platform === "darwin" ? "Darwin" : "Linux"),
     release: () => "", cpus: () => [], totalmem: () => 0, freemem: () => 0, uptime: () => 0, loadavg: () => [0, 0, 0], networkInterfaces: () => ({}),
@@ -140,6 +190,15 @@
       if (parsed.protocol !== "file:") throw new TypeError("The URL must be of scheme file");
       return decodeURIComponent(parsed.pathname);
     },
+    urlToHttpOptions: ({ protocol, hostname, port, pathname, search, hash, href, username, password }) => ({ protocol, hostname, port: port === "" ? undefined : Number(port), path: pathname + search, pathname, search, hash, href, ...(username ? { auth: `${decodeURIComponent(username)}:${decodeURIComponent(password)}` } : {}) }),
+    parse(address, readsQuery) {
+      let parsed;
+      try { parsed = new URL(address); } catch { const [pathname, ...rest] = String(address).split("?"); const query = rest.join("?"); return { href: String(address), protocol: null, host: null, hostname: null, port: null, pathname, path: String(address), search: rest.length ? `?${query}` : null, query: readsQuery ? querystring.parse(query) : rest.length ? query : null, hash: null, auth: null }; }
+      const { href, protocol, host, hostname, port, pathname, search, hash, username, password } = parsed;
+      return { href, protocol, slashes: true, host, hostname, port: port || null, pathname, path: pathname + search, search: search || null, query: readsQuery ? querystring.parse(search.slice(1)) : search.slice(1) || null, hash: hash || null, auth: username ? `${username}:${password}` : null };
+    },
+    format: (address) => (typeof address === "string" || address instanceof URL ? String(address) : `${address.protocol ?? ""}${address.protocol ? "//" : ""}${address.host ?? `${address.hostname ?? ""}${address.port ? `:${address.port}` : ""}`}${address.pathname ?? ""}${address.search ?? ""}${address.hash ?? ""}`),
+    resolve: (from, to) => String(new URL(to, from)), domainToASCII: (name) => new URL(`http://${name}`).hostname, domainToUnicode: String,
     pathToFileURL: (name) => new URL(`file://${path.resolve(name).split("/").map(encodeURIComponent).join("/")}`),
   };
 
@@ -282,18 +341,29 @@
   fs.fsyncSync = () => {};
   // Streams deliver and take the whole content.
   fs.createReadStream = (file, options) => {
-    const stream = Object.assign(new EventEmitter(), { destroy() {}, close() {}, setEncoding(encoding) { this.encoding = encoding; return this; }, encoding: encodingOf(options) });
-    const read = async () => { const all = sync.readFile(file); const part = all.subarray(options?.start ?? 0, options?.end === undefined ? undefined : options.end + 1); return stream.encoding ? part.toString(stream.encoding) : part; };
-    queueMicrotask(() => read().then((part) => { stream.emit("open"); if (part.length) stream.emit("data", part); stream.emit("end"); stream.emit("close"); }, (error) => stream.emit("error", error)));
-    stream.pipe = (target) => { stream.on("data", (part) => target.write(part)); stream.on("end", () => target.end?.()); return target; };
-    stream[Symbol.asyncIterator] = async function* () { yield await read(); };
-    return stream;
+    const stream = new (streams().stream.Readable)({
+      encoding: encodingOf(options),
+      read() {
+        const all = sync.readFile(file);
+        const part = all.subarray(options?.start ?? 0, options?.end === undefined ? undefined : options.end + 1);
+        this.bytesRead = part.length;
+        if (part.length) this.push(part);
+        this.push(null);
+      },
+    });
+    queueMicrotask(() => { if (fs.existsSync(file)) { stream.emit("open", 0); stream.emit("ready"); } });
+    return Object.assign(stream, { path: nameOf(file), bytesRead: 0, close(done) { stream.destroy(); done?.(); } });
   };
   fs.createWriteStream = (file, options) => {
-    const handle = new FileHandle(file, options?.flags ?? "w");
-    const put = (part) => { if (part !== undefined && typeof part !== "function") handle.put(bytesOf(part)); };
-    return Object.assign(new EventEmitter(), { writable: true, write(part, ...rest) { put(part); rest.at(-1)?.(); return true; }, end(part, ...rest) { put(part); const done = [part, ...rest].find((value) => typeof value === "function"); queueMicrotask(() => { done?.(); this.emit("finish"); this.emit("close"); }); return this; }, destroy() {} });
+    let handle;
+    const stream = new (streams().stream.Writable)({ write(chunk, _encoding, done) { handle ??= new FileHandle(file, options?.flags ?? "w"); stream.bytesWritten += handle.put(chunk); done(); }, final(done) { handle ??= new FileHandle(file, options?.flags ?? "w"); done(); } });
+    queueMicrotask(() => { try { handle ??= new FileHandle(file, options?.flags ?? "w"); } catch (error) { stream.destroy(error); return; } stream.emit("open", handle.fd); stream.emit("ready"); });
+    return Object.assign(stream, { path: nameOf(file), bytesWritten: 0, close(done) { stream.end(done); } });
   };
+  fs.opendirSync = (file) => { const entries = sync.readdir(file, { withFileTypes: true }); let at = 0; return { path: nameOf(file), readSync: () => entries[at++] ?? null, read: async () => entries[at++] ?? null, closeSync() {}, async close() {}, async *[Symbol.asyncIterator]() { yield* entries; } }; };
+  fs.promises.opendir = async (file) => fs.opendirSync(file);
+  fs.Stats = fs.Dirent = Stats;
+  Object.assign(fs.constants, { COPYFILE_EXCL: 1, COPYFILE_FICLONE: 2, O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_TRUNC: 512, O_APPEND: 1024 });
   // The forms with a callback.
   const later = (work) => (...values) => { const done = values.pop(); queueMicrotask(() => { let result; try { result = work(...values); } catch (error) { done(error); return; } done(null, result); }); };
   fs.open = later((file, flags) => fs.openSync(file, flags));
@@ -373,14 +443,9 @@
       return this.#ranges.some(([known, first, last]) => known === version && first <= number && number <= last);
     }
   }
-  const noSocket = (name) => { throw new Error(`node:net is not available in an extension (${name}): fetch is`); };
-  const net = {
-    BlockList, isIP: versionOf, isIPv4: (address) => versionOf(address) === 4, isIPv6: (address) => versionOf(address) === 6,
-    connect: () => noSocket("connect"), createConnection: () => noSocket("createConnection"), createServer: () => noSocket("createServer"),
-    Socket: class { constructor() { noSocket("Socket"); } }, Server: class { constructor() { noSocket("Server"); } },
-  };
+  const net = { BlockList, isIP: versionOf, isIPv4: (address) => versionOf(address) === 4, isIPv6: (address) => versionOf(address) === 6, getDefaultAutoSelectFamily: () => true, setDefaultAutoSelectFamily() {} };
 
-  // A module that is not there, for packages that import it and may never use it.
+  // A module that is not there, for those that import it and may never use it.
   const absent = (module) => {
     const failing = (name) => new Proxy(class {}, {
       apply() { throw new Error(`node:${module} is not available in an extension (${name})`); },
@@ -411,7 +476,25 @@
     if (!loaded.has(file)) loaded.set(file, { exports: native.evaluate(file) });
     return loaded.get(file).exports;
   }
-  const builtIn = (name) => (name.startsWith("absent:") ? absent(name.slice(7)) : all[name]);
+  // Larger modules are evaluated when one of them is first asked for.
+  const once = (make) => { let made; return () => { if (!made) { made = make(); Object.assign(all, made); } return made; }; };
+  const streams = once(() => evaluatePart("streams")(platform, { EventEmitter, promisify, StringDecoder }));
+  const connections = once(() => evaluatePart("http")(platform, { EventEmitter, stream: streams().stream, url, net }));
+  const smallModules = once(() => evaluatePart("small-modules")(native, platform, { EventEmitter, stream: streams().stream }));
+  const lazyParts = new Map([
+    ...["stream", "stream/consumers", "stream/promises", "stream/web"].map((name) => [name, streams]),
+    ...["http", "https", "dns", "dns/promises", "tls", "net"].map((name) => [name, connections]),
+    ...["readline", "readline/promises", "zlib", "worker_threads", "console", "constants", "diagnostics_channel", "punycode", "v8", "vm"].map((name) => [name, smallModules]),
+  ]);
+  for (const name of ["ReadableStream", "WritableStream", "TransformStream", "TextDecoderStream", "TextEncoderStream"]) {
+    const put = (value) => define(name, value);
+    Object.defineProperty(globalThis, name, { get: () => streams()["stream/web"][name], set: put, configurable: true, enumerable: false });
+  }
+  const builtIn = (name) => {
+    if (name.startsWith("absent:")) return absent(name.slice(7));
+    lazyParts.get(name)?.();
+    return all[name];
+  };
   function requireFrom(base) {
     const locate = (name) => JSON.parse(native.locate(base, String(name)));
     const require = (name) => {
@@ -430,12 +513,18 @@
     return "default" in content ? content : Object.assign(Object.create(null), content, { default: content });
   };
 
+  const pauseFor = (wait, value, options) => new Promise((resolve, reject) => {
+    if (options?.signal?.aborted) { reject(options.signal.reason); return; }
+    const timer = setTimeout(() => resolve(value), wait);
+    options?.signal?.addEventListener("abort", () => { clearTimeout(timer); reject(options.signal.reason); }, { once: true });
+  });
+  const timersPromises = { setTimeout: pauseFor, setImmediate: (value) => pauseFor(0, value), setInterval: async function* (wait, value) { for (;;) yield await pauseFor(wait, value); }, scheduler: { wait: (wait, options) => pauseFor(wait, undefined, options), yield: () => pauseFor(0) } };
   const all = {
-    assert, "assert/strict": assert, async_hooks: { AsyncLocalStorage }, buffer: { Buffer, Blob: globalThis.Blob, constants: { MAX_LENGTH: 2147483647 } }, child_process: childProcess, crypto: nodeCrypto, events, fs, "fs/promises": fs.promises,
-    module: { createRequire, builtinModules: [], isBuiltin: (name) => String(name).replace(/^node:/, "") in all },
-    perf_hooks: { performance }, querystring, string_decoder: { StringDecoder }, tty: { isatty: () => false },
+    assert, "assert/strict": assert, async_hooks: { AsyncLocalStorage, AsyncResource: class { runInAsyncScope(work, self, ...values) { return work.apply(self, values); } emitDestroy() { return this; } static bind(work) { return work; } }, executionAsyncId: () => 0, createHook: () => ({ enable() {}, disable() {} }) }, buffer: { Buffer, Blob: globalThis.Blob, constants: { MAX_LENGTH: 2147483647 } }, child_process: childProcess, crypto: nodeCrypto, events, fs, "fs/promises": fs.promises,
+    module: { createRequire, builtinModules: [], isBuiltin: (name) => { const plain = String(name).replace(/^node:/, ""); return plain in all || lazyParts.has(plain); } },
+    perf_hooks: { performance, PerformanceObserver: class { observe() {} disconnect() {} }, monitorEventLoopDelay: () => ({ enable() {}, disable() {}, min: 0, max: 0, mean: 0, percentile: () => 0 }) }, querystring, string_decoder: { StringDecoder }, tty: { isatty: () => false, ReadStream: class {}, WriteStream: class {} },
     os, path, "path/posix": path, process, timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate },
-    "timers/promises": { setTimeout: (wait, value) => new Promise((resolve) => setTimeout(() => resolve(value), wait)) },
+    "timers/promises": timersPromises,
     url, util, "util/types": util.types, net,
   };
   platform.helpers = packages.helpers;

@@ -201,10 +201,15 @@
     return { frontmatter, body: text.slice(found[0].length) };
   }
 
-  // ---- components: they render to lines of text; no face draws them yet
-  class Component { render() { return []; } invalidate() {} handleInput() {} }
+  // ---- components: they render to lines of text
+  class Component {
+    // Whoever makes a dialog of components learns which ones there are.
+    constructor() { platform.newComponents?.push(this); }
+    render() { return []; }
+    invalidate() {}
+  }
   class Text extends Component {
-    constructor(text = "", paddingX = 0) { super(); this.text = text; this.paddingX = paddingX; }
+    constructor(text = "", paddingX = 0) { super(); this.text = String(text ?? ""); this.paddingX = Number(paddingX) || 0; }
     setText(text) { this.text = text; }
     render(width) { return wrapTextWithAnsi(this.text, Math.max(1, width - 2 * this.paddingX)).map((line) => " ".repeat(this.paddingX) + line); }
   }
@@ -216,7 +221,7 @@
     clear() { this.children = []; }
     render(width) { return this.children.flatMap((child) => child.render(width)); }
   }
-  class Box extends Container {}
+  class Box extends Container { setBgFn() {} }
   class Markdown extends Text {}
 
   const plainTheme = new Proxy({}, { get: (_target, name) => name === "fg" || name === "bg" ? (_colour, text) => text : (text) => text });
@@ -226,8 +231,7 @@
     visibleWidth, truncateToWidth, wrapTextWithAnsi, sliceByColumn: (text, from, to) => [...plain(text)].slice(from, to).join(""),
     Text, Spacer, Container, Box, Markdown,
     Key: new Proxy({}, { get: (_target, name) => (/^(ctrl|alt|shift|super)/.test(String(name)) ? (key) => `${String(name).replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)}+${key}` : String(name)) }),
-    matchesKey: () => false, fuzzyFilter: (items, query, text) => items.filter((item) => text(item).toLowerCase().includes(query.toLowerCase())),
-    getKeybindings: () => ({ matches: () => false }),
+    fuzzyFilter: (items, query, text) => items.filter((item) => text(item).toLowerCase().includes(query.toLowerCase())),
   };
 
   const codingAgent = {

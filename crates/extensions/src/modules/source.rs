@@ -88,9 +88,21 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// Whether a file has statements that only an ES module can have.
 fn has_module_syntax(path: &Path, text: &str) -> Result<bool, StripError> {
+    // Most files say so in a line that needs no parser.
+    if text.lines().any(is_module_line) && !text.contains('`') && !text.contains("/*") {
+        return Ok(true);
+    }
     let tree = parse(path, text)?;
     let mut statements = children(tree.root_node());
     Ok(statements.any(|statement| matches!(statement.kind(), "import_statement" | "export_statement")))
+}
+
+/// Whether a line begins a statement that only an ES module can have, where no text or comment goes over
+/// several lines.
+fn is_module_line(line: &str) -> bool {
+    ["import {", "import * as ", "export default ", "export const ", "export function ", "export {"]
+        .iter()
+        .any(|start| line.starts_with(start))
 }
 
 /// Declarations of what CommonJS has and ES modules have not. Extensions are written for a loader that

@@ -51,6 +51,7 @@ fn tools_are_listed_in_the_order_of_registration_with_source_and_state() {
         source: source.clone(),
         state,
         is_declared: state == ToolState::On,
+        is_on_demand: false,
         summary: summary.into(),
     };
     assert_eq!(
@@ -157,4 +158,29 @@ fn the_tools_of_a_source_stand_in_one_place_whenever_they_come() {
         (refused.len(), names()),
         (2, ["a", "b", "a__0", "a__2", "d", "z"].map(String::from).to_vec())
     );
+}
+
+#[test]
+fn tools_that_another_one_calls_are_not_declared_while_it_is_on() {
+    let (registry, _, server) = registry();
+    let of_server = |registry: &ToolRegistry| -> Vec<(String, bool, bool)> {
+        let listed = registry.list().into_iter().filter(|tool| tool.source == server);
+        listed.map(|tool| (tool.name.to_string(), tool.is_declared, tool.is_on_demand)).collect()
+    };
+    let before = (names(&registry), of_server(&registry));
+    let on_demand = OnDemandSources { sources: [server.clone()].into(), caller: Some("a".into()) };
+    assert!(registry.set_on_demand(on_demand.clone()));
+    assert!(!registry.set_on_demand(on_demand));
+    assert!(of_server(&registry).iter().all(|(name, declared, on_demand)| {
+        !declared && *on_demand && registry.find(name).is_ok() && !names(&registry).contains(name)
+    }));
+    assert!(!of_server(&registry).is_empty());
+    // Without the tool that calls them they are declared, also in a copy.
+    registry.switch("a", ToolState::Off).unwrap();
+    let copy = registry.copy_with(|_, tool| tool.clone());
+    assert_eq!(of_server(&copy), before.1);
+    registry.switch("a", ToolState::On).unwrap();
+    assert!(of_server(&registry.copy_with(|_, tool| tool.clone())).iter().all(|tool| tool.2));
+    registry.set_on_demand(OnDemandSources::default());
+    assert_eq!((names(&registry), of_server(&registry)), before);
 }

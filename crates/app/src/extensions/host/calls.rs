@@ -1,6 +1,16 @@
 //! What a script asks of its host, by the names that `api.js` uses.
 
-use super::*;
+use std::sync::Weak;
+
+use futures_util::future::BoxFuture;
+use hardpan_agent::Delivery;
+use hardpan_agent::events::{FaceChange, HandlerFault};
+use hardpan_extensions::{HostError, LogLevel, ScriptFault, ScriptHost};
+use serde_json::{Value, json};
+
+use super::super::api::to_script;
+use super::super::{entries, exec, files, models, network, questions, sessions};
+use super::{ExtensionHost, failed, lock, optional_text, text};
 
 impl ScriptHost for ExtensionHost {
     fn call(&self, name: &str, arguments: Value) -> BoxFuture<'static, Result<Value, HostError>> {
@@ -88,7 +98,7 @@ impl ScriptHost for ExtensionHost {
                 let (key, does) = (text(&arguments, "key")?, optional_text(&arguments, "description"));
                 lock(&self.registered).shortcuts.insert(key.to_owned(), does.unwrap_or_default());
             }
-            "registerProvider" => models::register_provider(self, &arguments)?,
+            "registerProvider" => models::register_provider(self, &arguments),
             "unregisterProvider" => {
                 let (name, base) = (text(&arguments, "name")?, &self.setting.catalogue);
                 self.setting.providers.remove(&self.name, Some(name), base)?;
@@ -151,7 +161,7 @@ impl ScriptHost for ExtensionHost {
             "isIdle" => return Ok(json!(!self.agent()?.is_busy())),
             "hasPendingMessages" => return Ok(json!(!self.agent()?.queued_inputs().is_empty())),
             "isProjectTrusted" => return Ok(json!(self.setting.is_project_trusted)),
-            "model" => return Ok(models::target_to_script(&self.agent()?.target())),
+            "model" => return Ok(to_script(&models::target_to_script(&self.agent()?.target()))),
             "models" => {
                 let only_available = arguments["available"].as_bool() == Some(true);
                 return Ok(models::list_models(&*self.app()?, only_available));
@@ -177,20 +187,7 @@ impl ScriptHost for ExtensionHost {
                 return Ok(self.setting.runtime.block_on(entries::session_info(&self.agent()?)));
             }
             "tools" => return self.tools(),
-            "commands" => {
-                let commands = self.agent()?.commands();
-                let own = commands.iter().filter(|(_, command)| command.owner.is_some());
-                let own = own.map(|(name, command)| {
-                    json!({ "name": name, "description": command.description, "source": "extension" })
-                });
-                let expansions = self.agent()?.expansions().names();
-                let expansions = expansions.into_iter().map(|expansion| {
-                    let (name, description) = (expansion.name.to_string(), expansion.description.to_string());
-                    let source = if name.starts_with("skill:") { "skill" } else { "prompt" };
-                    json!({ "name": name, "description": description, "source": source })
-                });
-                return Ok(own.chain(expansions).collect());
-            }
+            "commands" => return self.commands(),
             "thinkingLevel" => {
                 let agent = self.agent()?;
                 let setting = lock(&self.wanted_thinking).unwrap_or_else(|| agent.thinking());

@@ -6,12 +6,14 @@ use hardpan_app::ConversationApp;
 use hardpan_app::context_items::{DOCUMENT_PREFIX, OpenedItem};
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_app::symbol_map;
+use hardpan_mcp::{ServerName, ServerResource};
 
 use super::super::command_error::SlashCommandError;
 use super::super::panels;
 use super::arguments::{ArgumentQuery, Choice, choice, nothing};
 use super::{CommandCall, CommandResult, SlashCommand, with_price};
 use crate::command_setup::QuietNotices;
+use crate::output::safe;
 use crate::{context_layers, map, views};
 
 /// In the order of `/help`.
@@ -45,9 +47,16 @@ pub const COMMANDS: &[SlashCommand] = &[
         run: |call| Box::pin(document(call)),
     },
     SlashCommand {
+        name: "resource",
+        arguments: "[SERVER:ADDRESS]",
+        help: "add a resource of an MCP server to the context, or list what servers have",
+        choices: |query| if query.is_first() { resource_names(query) } else { Vec::new() },
+        run: |call| Box::pin(resource(call)),
+    },
+    SlashCommand {
         name: "close",
         arguments: "PATH, doc:ID, URL or ID",
-        help: "remove a file, a document, a page, a panel or a history from the context",
+        help: "remove a file, a document, a page, a resource, a panel or a history from the context",
         choices: |query| if query.is_first() { open_names(query) } else { Vec::new() },
         run: |call| Box::pin(panels::close(call.arguments, call.app)),
     },
@@ -123,6 +132,38 @@ fn open_item(name: &str, app: &ConversationApp) -> CommandResult {
             format!("{name} is attached, but requests do not name it: {problem}.")
         }
     })
+}
+
+async fn resource(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandResult {
+    if arguments.is_empty() {
+        let listed = app.mcp.list_resources().await;
+        if listed.is_empty() {
+            return Ok("no MCP server here has resources (`hardpan docs mcp`)".into());
+        }
+        let line = |(server, resource): &(ServerName, ServerResource)| {
+            format!("{server}:{}  {}", safe(&resource.uri), safe(&resource.description))
+        };
+        return Ok(listed.iter().map(line).collect::<Vec<_>>().join("\n"));
+    }
+    let attached = app.attach_resource(arguments).await?;
+    app.save_state().await;
+    let name = safe(&attached.name);
+    let images = match attached.images.len() {
+        0 => None,
+        1 => Some(format!("{name} goes with the next prompt as an image.")),
+        count => Some(format!("{name} goes with the next prompt as {count} images.")),
+    };
+    let said = attached.sentence.map(|sentence| format!("{}.", safe(&sentence))).into_iter().chain(images);
+    Ok(said.collect::<Vec<_>>().join("\n"))
+}
+
+/// The resources that servers have listed so far.
+fn resource_names(query: &ArgumentQuery<'_>) -> Vec<Choice> {
+    let listed = query.app.mcp.resources().into_iter();
+    let named = listed.filter(|(_, resource)| !resource.uri.contains(char::is_whitespace));
+    named
+        .map(|(server, resource)| choice(format!("{server}:{}", resource.uri), resource.description))
+        .collect()
 }
 
 /// The most files that are offered of one folder.

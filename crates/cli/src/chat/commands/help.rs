@@ -76,8 +76,13 @@ fn overview(CommandCall { agent, .. }: CommandCall<'_>) -> String {
         let hint = own.argument_hint.map_or_else(String::new, |hint| format!(" {hint}"));
         table.row([format!("/{}{hint}", own.name), own.description.to_string()]);
     }
+    // Those of extensions and servers.
+    for (name, command) in agent.commands().iter().filter(|(_, command)| command.owner.is_some()) {
+        table.row([format!("/{}", safe(name)), safe(&command.description)]);
+    }
     let typing = [
         ("@path", "add a file or attach an image"),
+        ("@SERVER:ADDRESS", "add a resource of an MCP server"),
         ("!COMMAND", "run a shell command and show its output to the model"),
         ("!!COMMAND", "run a shell command that only you see"),
     ];
@@ -102,6 +107,9 @@ fn explain(name: &str, CommandCall { app, agent, .. }: CommandCall<'_>) -> Comma
         };
         let lines: String = lines.collect();
         return Ok(format!("{}\n{}{lines}{more}", command.usage(), command.help));
+    }
+    if let Some(command) = agent.commands().get(name) {
+        return Ok(format!("/{name}\n{}", safe(&command.description)));
     }
     let own = agent.expansions().names().into_iter().find(|own| &*own.name == name);
     match own {

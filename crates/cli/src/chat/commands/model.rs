@@ -4,7 +4,7 @@ use hardpan_agent::Agent;
 use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_app::ConversationApp;
 use hardpan_economy::PlannedAction;
-use hardpan_models::{Model, Provider, ThinkingRequest, ThinkingSetting};
+use hardpan_models::{Catalogue, Model, Provider, ThinkingRequest, ThinkingSetting};
 use hardpan_terminal::blocks::format::short_count;
 use hardpan_terminal::model::Mode;
 use hardpan_tools::ToolState;
@@ -79,10 +79,17 @@ pub fn agents(app: &ConversationApp) -> Vec<Choice> {
 
 /// The models of the providers that this person has a key for, and of the present one.
 pub fn models(app: &ConversationApp) -> Vec<Choice> {
+    app.with_catalogue(|catalogue| usable_models(app, catalogue))
+}
+
+fn usable_models(app: &ConversationApp, catalogue: &Catalogue) -> Vec<Choice> {
     let present = app.agent.target().provider;
-    let catalogue = &app.settings.catalogue;
     let usable = |provider: &&Provider| {
+        // One that an extension brought without a key needs none.
+        let is_open =
+            provider.profile.key_env.is_empty() && app.settings.catalogue.provider(&provider.id).is_err();
         *provider.id == *present
+            || is_open
             || (!provider.profile.key_env.is_empty()
                 && app.settings.key(&provider.id, &provider.profile).is_ok_and(|key| key.is_some()))
     };
@@ -196,7 +203,8 @@ async fn tools(CommandCall { arguments, agent, .. }: CommandCall<'_>) -> Command
     let state = if word == "on" { ToolState::On } else { ToolState::Off };
     let changed = agent.switch_tool(name, state).await?;
     let is_declared = agent.tools().list().iter().any(|tool| &*tool.name == name && tool.is_declared);
-    let is_settled = is_declared == (state == ToolState::On);
+    let is_on_demand = agent.tools().list().iter().any(|tool| &*tool.name == name && tool.is_on_demand);
+    let is_settled = is_on_demand || is_declared == (state == ToolState::On);
     if !changed && (is_settled || !is_now) {
         return Ok(format!("{name} is {word} already."));
     }
@@ -226,6 +234,7 @@ fn tool_table(agent: &Agent) -> String {
     for tool in agent.tools().list() {
         let state = match tool.state {
             ToolState::On if tool.is_declared => "on",
+            ToolState::On if tool.is_on_demand => "on demand",
             ToolState::On => "on, not declared yet",
             ToolState::Off => "off",
         };

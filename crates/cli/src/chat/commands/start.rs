@@ -45,7 +45,7 @@ async fn index(CommandCall { arguments, app, .. }: CommandCall<'_>) -> CommandRe
     let context = app.context.clone();
     match arguments {
         "stop" => {
-            app.stop_background_work().await;
+            app.stop_indexing().await;
             Ok("stopped; what is indexed is kept, /index start goes on".to_owned())
         }
         "" | "start" => {

@@ -4,7 +4,7 @@ use hardpan_agent::expand::DEFAULT_AGENT;
 use hardpan_app::ConversationApp;
 use hardpan_context::{LayoutName, Target};
 use hardpan_economy::{PlannedAction, Rates};
-use hardpan_models::Model;
+use hardpan_models::{Catalogue, Model};
 use hardpan_prompt::TokenUsage;
 use hardpan_terminal::blocks::format::short_count;
 use hardpan_terminal::blocks::pickers::{Choice, ModelPrices, ModelRow, ModelState};
@@ -19,19 +19,23 @@ const EFFORTS: [&str; 7] = ["default", "off", "low", "medium", "high", "xhigh", 
 /// Every model that is still sold: those that can be used first, those of the provider in use before
 /// the others.
 pub fn models(app: &ConversationApp) -> ModelData {
+    app.with_catalogue(|catalogue| list_models(app, catalogue))
+}
+
+fn list_models(app: &ConversationApp, catalogue: &Catalogue) -> ModelData {
     let current = app.agent.target();
     let tokens = app.agent.breakdown().map_or(0, |breakdown| breakdown.total_tokens);
     let missing_key = |provider: &str| -> Option<String> {
         if provider == current.provider {
             return None;
         }
-        let found = app.settings.catalogue.provider(provider).ok()?;
+        let found = catalogue.provider(provider).ok()?;
         let profile = &found.profile;
         let has_key = profile.key_env.is_empty() || app.settings.key(provider, profile).ok()?.is_some();
         (!has_key).then(|| profile.key_env.first().map_or_else(|| "a key".to_owned(), ToString::to_string))
     };
     let mut rows: Vec<(u8, String, ModelRow)> = Vec::new();
-    for model in app.settings.catalogue.models().filter(|model| !model.gone) {
+    for model in catalogue.models().filter(|model| !model.gone) {
         let is_current = model.provider == current.provider && model.id == current.model.id;
         let missing = missing_key(&model.provider);
         let order = match &missing {
@@ -41,7 +45,7 @@ pub fn models(app: &ConversationApp) -> ModelData {
         };
         let state = match missing {
             Some(variable) => ModelState::NoKey(variable),
-            None => model_state(app, model, is_current, tokens),
+            None => model_state(app, catalogue, model, is_current, tokens),
         };
         rows.push((order, model.name(), model_row(model, state)));
     }
@@ -74,8 +78,14 @@ fn model_row(model: &Model, state: ModelState) -> ModelRow {
 }
 
 /// What switching to a model costs, and what a request costs then.
-fn model_state(app: &ConversationApp, model: &Model, is_current: bool, tokens: usize) -> ModelState {
-    let target = Target::new(&app.settings.catalogue, Some(&model.provider), &model.id).ok();
+fn model_state(
+    app: &ConversationApp,
+    catalogue: &Catalogue,
+    model: &Model,
+    is_current: bool,
+    tokens: usize,
+) -> ModelState {
+    let target = Target::new(catalogue, Some(&model.provider), &model.id).ok();
     let Some(target) = target else { return ModelState::Switch { now: 0.0, then: 0.0 } };
     let read = TokenUsage { cache_read: tokens as u64, ..TokenUsage::default() };
     let request = Rates::for_model(&target.model, &target.profile, tokens as u64).input_dollars(&read);

@@ -1,31 +1,8 @@
-// The API of Hardpan's extensions: what `pi`, `ctx` and the modules offer. `hardpan extensions new` writes this file;
-// it is there for your editor and for `tsc`, and is never loaded.
+/* HEADER */
 
 declare module "@mariozechner/pi-coding-agent" {
-  export interface TextPart { type: "text"; text: string }
-  export interface ImagePart { type: "image"; data: string; mimeType: string }
-  export interface ThinkingPart { type: "thinking"; thinking: string }
-  export interface ToolCallPart { type: "toolCall"; id: string; name: string; arguments: Record<string, any> }
-  export type ContentPart = TextPart | ImagePart | ThinkingPart | ToolCallPart;
-
-  export interface UserMessage { role: "user"; content: string | ContentPart[]; timestamp?: number }
-  export interface AssistantMessage { role: "assistant"; content: ContentPart[]; stopReason?: string; usage?: Usage; errorMessage?: string; timestamp?: number }
-  export interface ToolResultMessage { role: "toolResult"; toolCallId: string; toolName: string; content: ContentPart[]; details?: any; isError: boolean; timestamp?: number }
-  export interface CustomMessage { role: "custom"; customType: string; content: string | ContentPart[]; display: boolean; details?: any; timestamp?: number }
-  export type Message = UserMessage | AssistantMessage | ToolResultMessage | CustomMessage;
-  export interface Usage { input: number; output: number; cacheRead: number; cacheWrite: number; cost?: { total: number } }
-
-  export interface Model { provider: string; id: string; name: string; contextWindow: number }
-  export interface SessionEntry { type: string; id: string; parentId: string | null; timestamp: string; customType?: string; data?: any; message?: Message }
-  export interface ToolInfo { name: string; description: string; active: boolean }
-  export interface CommandInfo { name: string; description: string }
+/* TYPES */
   export interface ExecResult { stdout: string; stderr: string; code: number; killed: boolean }
-
-  /** What the system prompt is made of. To change it, return `systemPrompt`. */
-  export interface SystemPromptOptions { cwd: string; selectedTools: string[]; toolSnippets: Record<string, string>; promptGuidelines: string[]; skills: { name: string; description: string }[] }
-  export interface TreePreparation { targetId: string; oldLeafId: string | null; commonAncestorId: string | null; entriesToSummarize: SessionEntry[]; userWantsSummary: boolean; customInstructions: string | null }
-  export interface CompactionPreparation { firstKeptEntryId: string; messagesToSummarize: Message[]; turnPrefixMessages: Message[]; isSplitTurn: boolean; tokensBefore: number; previousSummary: string | null; fileOps: { read: string[]; written: string[]; edited: string[] }; settings: { enabled: boolean } }
-  export interface AssistantMessageEvent { type: string; contentIndex: number; delta?: string; content?: string; toolCall?: ToolCallPart }
 
   /** What goes with each event, and what a handler may return. */
   export interface Events {
@@ -45,22 +22,64 @@ declare module "@mariozechner/pi-coding-agent" {
     setStatus(key: string, text?: string): void;
     setTitle(title: string): void;
     setWidget(key: string, lines?: string[] | ((...parts: any[]) => any), options?: { placement?: string }): void;
-    /** Gives undefined: components are not drawn here. */
-    custom<Result>(...parts: any[]): Promise<Result | undefined>;
+    setWorkingMessage(text?: string): void;
     getEditorText(): string;
     setEditorText(text: string): void;
     pasteToEditor(text: string): void;
-    readonly theme: { fg(colour: string, text: string): string; bg(colour: string, text: string): string; bold(text: string): string; italic(text: string): string };
-    [other: string]: any;
+    readonly theme: { fg(colour: string, text: string): string; bg(colour: string, text: string): string; bold(text: string): string; italic(text: string): string; [other: string]: any };
+    /** Gives undefined: components are not drawn here. */
+    custom<Result>(...parts: any[]): Promise<Result | undefined>;
+    getAllThemes(): any[];
+    getTheme(name: string): any;
+    setTheme(theme: any): { success: boolean; error?: string };
+    /** Calls nothing: keys are the face's. */
+    onTerminalInput(handler: (...parts: any[]) => any): () => void;
+    // These have no effect here.
+    setFooter(...parts: any[]): void;
+    setHeader(...parts: any[]): void;
+    setEditorComponent(...parts: any[]): void;
+    getEditorComponent(): any;
+    addAutocompleteProvider(...parts: any[]): void;
+    setWorkingIndicator(...parts: any[]): void;
+    setWorkingVisible(...parts: any[]): void;
+    setHiddenThinkingLabel(...parts: any[]): void;
+    setToolsExpanded(...parts: any[]): void;
   }
+  export interface SessionTreeNode { entry: SessionEntry; children: SessionTreeNode[]; label?: string }
   export interface SessionManager {
-    getBranch(): SessionEntry[]; getEntries(): SessionEntry[]; getTree(): SessionEntry[];
-    getEntry(id: string): SessionEntry | undefined; getChildren(id: string): SessionEntry[]; getLeafId(): string | null; getLeafEntry(): SessionEntry | undefined;
-    getSessionId(): string; getSessionFile(): string | undefined; getSessionDir(): string | undefined; getSessionName(): string | undefined;
-    getHeader(): { type: "session"; id: string; cwd: string }; getCwd(): string; getLabel(id: string): string | undefined;
-    [other: string]: any;
+    /** From the first entry to the last one of the branch, or to this entry. */
+    getBranch(from?: string): SessionEntry[];
+    getEntries(): SessionEntry[];
+    getTree(): SessionTreeNode[];
+    getEntry(id: string): SessionEntry | undefined;
+    getChildren(id: string): SessionEntry[];
+    getLeafId(): string | null;
+    getLeafEntry(): SessionEntry | undefined;
+    getSessionId(): string;
+    getSessionFile(): string | undefined;
+    getSessionDir(): string | undefined;
+    getSessionName(): string | undefined;
+    getHeader(): { type: "session"; id: string; cwd: string };
+    getCwd(): string;
+    getLabel(id: string): string | undefined;
   }
-  export interface ModelRegistry { getAll(): Model[]; getAvailable(): Model[]; find(provider: string, id: string): Model | undefined; [other: string]: any }
+  export interface ModelRegistry {
+    getAll(): Model[];
+    /** Those whose provider needs no key, or has one. */
+    getAvailable(): Model[];
+    find(provider: string, id: string): Model | undefined;
+    getProviders(): string[];
+    hasConfiguredAuth(model: { provider: string }): boolean;
+    isUsingOAuth(model?: any): boolean;
+    registerProvider(name: string, options: any): void;
+    refresh(): void;
+    getError(): string | undefined;
+    // Keys are never given to extensions.
+    getApiKey(model?: any): Promise<undefined>;
+    getApiKeyForProvider(provider?: string): Promise<undefined>;
+    getProviderAuth(provider?: string): Promise<undefined>;
+    getApiKeyAndHeaders(model?: any): Promise<{ ok: false; error: string }>;
+  }
   export interface ExtensionContext {
     readonly ui: ExtensionUI;
     readonly sessionManager: SessionManager;
@@ -76,10 +95,11 @@ declare module "@mariozechner/pi-coding-agent" {
     isProjectTrusted(): boolean;
     abort(): void;
     shutdown(): void;
-    getContextUsage(): { tokens: number | null; contextWindow: number; percent: number | null } | undefined;
+    getContextUsage(): ContextUsage | undefined;
     getSystemPrompt(): string;
+    /** A note at the end of the next request alone; nothing of it is stored. */
+    ephemeral(text: string): void;
     compact(options?: { customInstructions?: string; onComplete?: (result: any) => void; onError?: (error: Error) => void }): void;
-    [other: string]: any;
   }
   export interface ExtensionCommandContext extends ExtensionContext {
     waitForIdle(): Promise<void>;
@@ -88,9 +108,10 @@ declare module "@mariozechner/pi-coding-agent" {
     navigateTree(entry: string, options?: any): Promise<any>;
     switchSession(path: string, options?: any): Promise<any>;
     reload(): Promise<void>;
+    sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
+    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
   }
 
-  export interface ToolResult { content: ContentPart[]; details?: any }
   export interface ToolDefinition<Parameters = any> {
     name: string;
     label: string;
@@ -117,7 +138,7 @@ declare module "@mariozechner/pi-coding-agent" {
     registerMarkdownTransformer(...parts: any[]): void;
     registerProvider(name: string, options: any): void;
     unregisterProvider(name: string): void;
-    sendMessage(message: { customType: string; content: string | ContentPart[]; display: boolean; details?: any }, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
+    sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
     appendEntry(customType: string, data?: any): void;
     exec(command: string, args?: string[], options?: { cwd?: string; timeout?: number; signal?: AbortSignal }): Promise<ExecResult>;

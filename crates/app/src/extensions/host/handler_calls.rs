@@ -1,0 +1,123 @@
+//! Calls of an extension's handlers and tools, and what belongs to a call while it runs.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hardpan_agent::events::{ClockPause, HandlerClock};
+use hardpan_extensions::{CallKind, ScriptError, ScriptFault, ScriptHost};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::super::api::ScriptEvent;
+use super::super::events;
+use super::{ExtensionHost, lock};
+
+/// How long a handler may take when the extension is loaded anew.
+const RAISE_TIME: Duration = Duration::from_secs(30);
+
+/// A command that an extension may run while this is there.
+pub struct AllowedCommand {
+    command: String,
+    all: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for AllowedCommand {
+    fn drop(&mut self) {
+        let mut all = lock(&self.all);
+        if let Some(at) = all.iter().position(|command| *command == self.command) {
+            all.swap_remove(at);
+        }
+    }
+}
+
+impl ExtensionHost {
+    /// Calls the extension's own handlers of an event, apart from all others. A fault is reported.
+    pub async fn raise<P: ScriptEvent>(&self, event: P) {
+        let payload = event.to_json();
+        let handlers: Vec<String> = {
+            let registered = lock(&self.registered);
+            let of_event = registered.handlers.iter().filter(|(name, _)| name == P::NAME);
+            of_event.map(|(_, handler)| handler.clone()).collect()
+        };
+        for handler in handlers {
+            let called = tokio::time::timeout(RAISE_TIME, self.call_handler(&handler, payload.clone())).await;
+            let fault = match called {
+                Ok(Ok(_)) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("{} took longer than {} s", P::NAME, RAISE_TIME.as_secs()),
+            };
+            self.fault(ScriptFault { message: fault, place: None });
+        }
+    }
+
+    pub(super) async fn call(
+        &self,
+        kind: CallKind,
+        key: &str,
+        payload: String,
+    ) -> Result<Value, ScriptError> {
+        let script = lock(&self.script).upgrade().ok_or(ScriptError::Stopped)?;
+        script.call(kind, key, payload).await
+    }
+
+    /// Calls a handler with a payload, as JSON. While it asks a person, its clock stands still.
+    pub async fn call_handler(&self, handler: &str, payload: String) -> Result<Value, ScriptError> {
+        let clock = HandlerClock::current();
+        lock(&self.clocks).extend(clock.clone());
+        let result = self.call(CallKind::Handler, handler, payload).await;
+        if let Some(clock) = clock {
+            lock(&self.clocks).retain(|other| !other.is(&clock));
+        }
+        if matches!(result, Err(ScriptError::Stopped)) {
+            self.script_ended();
+        }
+        result
+    }
+
+    /// The script has ended, as one does that never gives its thread back: nobody asks it any more. If it
+    /// decided about tool calls, none runs until it is loaded anew.
+    pub(super) fn script_ended(&self) {
+        let Ok(agent) = self.agent() else { return };
+        let events = lock(&self.registered).events.clone();
+        // One that was withdrawn may have a successor of its name.
+        if events.is_empty() {
+            return;
+        }
+        agent.events().unsubscribe(&self.name);
+        if events.iter().any(|event| event == "tool_call") {
+            events::block_all_calls(&agent, &self.name);
+        }
+    }
+
+    pub async fn call_tool(&self, name: &str, payload: &Value) -> Result<Value, ScriptError> {
+        self.call(CallKind::Tool, name, payload.to_string()).await
+    }
+
+    /// Lets the extension run a command that was approved as a call of its tool, until the result is dropped.
+    pub fn allow_command(&self, command: String) -> AllowedCommand {
+        lock(&self.allowed_commands).push(command.clone());
+        AllowedCommand { command, all: self.allowed_commands.clone() }
+    }
+
+    /// Whether these words run, in a shell and unchanged, a command that was approved.
+    pub fn is_allowed_command(&self, words: &[String]) -> bool {
+        let [shell, flag, command] = words else { return false };
+        matches!(&**shell, "sh" | "bash") && flag == "-c" && lock(&self.allowed_commands).contains(command)
+    }
+
+    /// Stops the clocks of all handlers that run now.
+    pub fn pause_clocks(&self) -> Vec<ClockPause> {
+        lock(&self.clocks).iter().map(HandlerClock::pause).collect()
+    }
+
+    /// Receives the updates of a tool call.
+    pub fn follow_updates(&self, call: &str) -> mpsc::UnboundedReceiver<Value> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        lock(&self.updates).insert(call.to_owned(), sender);
+        receiver
+    }
+
+    pub fn forget_updates(&self, call: &str) {
+        lock(&self.updates).remove(call);
+    }
+}

@@ -1,0 +1,119 @@
+//! MCP servers over HTTP that misbehave.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
+
+use super::mcp::{configure, listed};
+use super::test_cli::TestCli;
+
+/// What a server answers when it is asked for its tools; it does not end.
+#[derive(Clone, Copy)]
+enum EndlessBody {
+    /// JSON.
+    Json,
+    /// An event of a stream.
+    Event,
+    /// A page that says no.
+    Refusal,
+}
+
+/// A server, and its address.
+fn start(misdeed: EndlessBody) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // Whoever has enough goes away.
+            std::thread::spawn(move || serve(stream, misdeed));
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
+fn serve(mut stream: TcpStream, misdeed: EndlessBody) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let line = line.to_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or(0);
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let info = json!({"protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}}, "serverInfo": {"name": "large", "version": "1"}});
+                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": info}).to_string();
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+                    answer.len()
+                )?;
+            }
+            Some("tools/list") => return flood(stream, misdeed),
+            Some(_) => write!(stream, "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")?,
+            None => write!(stream, "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")?,
+        }
+    }
+}
+
+/// Sends 64 MB, unless nobody reads them.
+fn flood(mut stream: TcpStream, misdeed: EndlessBody) -> std::io::Result<()> {
+    let (status, kind, begin) = match misdeed {
+        EndlessBody::Json => ("200 OK", "application/json", "{\"jsonrpc\": \"2.0\", \"result\": \""),
+        EndlessBody::Event => ("200 OK", "text/event-stream", "data: "),
+        EndlessBody::Refusal => ("400 Bad Request", "text/html", "<p>"),
+    };
+    write!(stream, "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    write!(stream, "{:x}\r\n{begin}\r\n", begin.len())?;
+    let block = "x".repeat(1 << 20);
+    for _ in 0..64 {
+        write!(stream, "{:x}\r\n{block}\r\n", block.len())?;
+    }
+    write!(stream, "0\r\n\r\n")
+}
+
+#[test]
+fn an_answer_over_http_has_a_limit() {
+    // A stream that ends too early is taken up again, until the time is over.
+    for (misdeed, expected, seconds) in [
+        (EndlessBody::Json, "an answer of more than 16 MB", 60),
+        (EndlessBody::Event, "", 5),
+        (EndlessBody::Refusal, "", 60),
+    ] {
+        let cli = TestCli::with_script("", "default: {text: Done.}");
+        configure(
+            &cli,
+            &format!("[mcp_servers.large]\nurl = \"{}\"\nstart_seconds = {seconds}\n", start(misdeed)),
+        );
+        let rows = listed(&cli);
+        assert_eq!(rows[0]["state"], "failed", "{rows:?}");
+        let error = rows[0]["error"].as_str().expect("an error");
+        assert!(error.contains(expected) && error.len() < 2000, "{error}");
+        // The conversation goes on without it.
+        let ran = cli.print(&["-p", "Hello"]);
+        assert_eq!((ran.code, &*ran.stdout), (Some(0), &b"Done.\n"[..]), "{}", ran.stderr);
+        // And there is something to do about it.
+        let doctor = cli.print(&["doctor", "--json"]);
+        let checks: Vec<Value> = serde_json::from_slice(&doctor.stdout).expect("JSON");
+        let check = checks.iter().find(|check| check["name"] == "mcp").expect("a check");
+        assert_eq!((doctor.code, &check["outcome"]), (Some(1), &"problem".into()), "{check}");
+        assert!(
+            check["remedy"].as_str().is_some_and(|remedy| remedy.contains("mcp_servers.large")),
+            "{check}"
+        );
+    }
+}

@@ -1,0 +1,250 @@
+//! [`BoundedHttpClient`]: messages to a server over HTTP, whose answers are bounded.
+//!
+//! The transport of the protocol's crate limits the events of a stream, but reads a plain answer whole,
+//! whatever its length. Here both have the same limit.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use reqwest::{Client, Response};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+
+/// How much of a refusal is read, in bytes.
+const MAX_REFUSAL: usize = 64 * 1024;
+
+#[expect(clippy::disallowed_types, reason = "the transport's own type")]
+type Headers = std::collections::HashMap<HeaderName, HeaderValue>;
+type ClientError = StreamableHttpError<reqwest::Error>;
+
+/// A client whose answers, and the events of whose streams, have at most a number of bytes.
+#[derive(Clone)]
+pub(crate) struct BoundedHttpClient {
+    client: Client,
+    max_bytes: usize,
+}
+
+impl BoundedHttpClient {
+    pub fn new(client: Client, max_bytes: usize) -> Self {
+        BoundedHttpClient { client, max_bytes }
+    }
+
+    /// The body of an answer; none if it is too long.
+    async fn read_body(&self, mut response: Response, max: usize) -> Result<Option<Vec<u8>>, ClientError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
+            if body.len() + chunk.len() > max {
+                return Ok(None);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Some(body))
+    }
+
+    /// What an answer that is no success means.
+    async fn refusal(
+        &self,
+        response: Response,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
+        let status = response.status();
+        let header = |name: HeaderName| {
+            response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        match (status, header(WWW_AUTHENTICATE)) {
+            (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+                return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+            }
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                let scope = scope_of(&challenge);
+                let missing = InsufficientScopeError::new(challenge, scope);
+                return Err(StreamableHttpError::InsufficientScope(missing));
+            }
+            (StatusCode::NOT_FOUND, _) if has_session => return Err(StreamableHttpError::SessionExpired),
+            _ => {}
+        }
+        let is_temporary = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+        let temporary = is_temporary.then(|| HttpStatusError::new(status.as_u16(), header(RETRY_AFTER)));
+        let session = header(HeaderName::from_static(SESSION));
+        let is_refused_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let is_json = has_type(&response, JSON) && !is_refused_login;
+        let body = self.read_body(response, MAX_REFUSAL).await?.unwrap_or_default();
+        // A refusal may be an answer of the protocol.
+        if let Ok(message @ JsonRpcMessage::Error(_)) = serde_json::from_slice::<ServerJsonRpcMessage>(&body)
+            && is_json
+        {
+            return Ok(StreamableHttpPostResponse::Json(message, session));
+        }
+        if let Some(temporary) = temporary {
+            return Err(temporary.into());
+        }
+        let text: String = String::from_utf8_lossy(&body).chars().take(500).collect();
+        Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {text}"))))
+    }
+
+    /// What a successful answer means.
+    async fn answer(
+        &self,
+        response: Response,
+        asked: Option<RequestId>,
+        max_event: usize,
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
+        let session =
+            response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if has_type(&response, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(bounded_events(response, max_event), session));
+        }
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+        let Some(asked) = asked else {
+            // Nobody waits for what is said to a notification.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        if !has_type(&response, JSON) {
+            return Err(StreamableHttpError::UnexpectedContentType(content_type));
+        }
+        let Some(body) = self.read_body(response, self.max_bytes).await? else {
+            let words = format!("an answer of more than {} MB", self.max_bytes >> 20);
+            let error = ErrorData::internal_error(words, None);
+            return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(asked)), session));
+        };
+        let message = serde_json::from_slice(&body).map_err(StreamableHttpError::Deserialize)?;
+        Ok(StreamableHttpPostResponse::Json(message, session))
+    }
+}
+
+fn has_type(response: &Response, kind: &str) -> bool {
+    response.headers().get(CONTENT_TYPE).is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
+}
+
+/// The rights that a challenge names.
+fn scope_of(challenge: &str) -> Option<String> {
+    let start = challenge.to_ascii_lowercase().find("scope=")? + "scope=".len();
+    let rest = &challenge[start..];
+    let scope = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => rest.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).next(),
+    };
+    scope.filter(|scope| !scope.is_empty()).map(str::to_owned)
+}
+
+/// The events of a stream, which ends with an error once one is too long.
+fn bounded_events(response: Response, max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
+    let (mut length, mut was_end) = (0_usize, false);
+    let bounded = response.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        for byte in &chunk {
+            let is_end = matches!(byte, b'\n' | b'\r');
+            length = if is_end && was_end { 0 } else { length + 1 };
+            was_end = is_end;
+            if length > max {
+                return Err(io::Error::other(format!("an event of more than {} MB", max >> 20)));
+            }
+        }
+        Ok(chunk)
+    });
+    SseStream::from_bytes_stream(bounded).boxed()
+}
+
+impl StreamableHttpClient for BoundedHttpClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
+        let max = self.max_bytes;
+        self.post_message_with_max_sse_event_size(uri, message, session_id, auth_header, custom_headers, max)
+            .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
+        let mut request = self.client.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in custom_headers {
+            if name == ACCEPT || name == SESSION || name == "last-event-id" {
+                return Err(StreamableHttpError::ReservedHeaderConflict(name.to_string()));
+            }
+            request = request.header(name, value);
+        }
+        let has_session = session_id.is_some();
+        if let Some(session) = session_id {
+            request = request.header(SESSION, &*session);
+        }
+        let body = serde_json::to_vec(&message)?;
+        let request = request.header(CONTENT_TYPE, JSON).body(body);
+        let response = request.send().await.map_err(StreamableHttpError::Client)?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !status.is_success() {
+            return self.refusal(response, has_session).await;
+        }
+        let asked = match message {
+            JsonRpcMessage::Request(request) => Some(request.id),
+            _ => None,
+        };
+        self.answer(response, asked, max_sse_event_size).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), ClientError> {
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, ClientError> {
+        let max = self.max_bytes;
+        self.client
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session_id,
+                last_event_id,
+                auth_header,
+                custom_headers,
+                max,
+            )
+            .await
+    }
+}
