@@ -68,8 +68,16 @@ struct InlineWriter<'a> {
     /// The styles of the elements that are open, each on top of those around it.
     styles: Vec<Style>,
     /// The addresses of open links and images, and where their text begins.
-    links: Vec<(String, usize)>,
+    links: Vec<(String, TextPlace)>,
     theme: &'a Theme,
+}
+
+/// A place between two characters of what was written.
+#[derive(Clone, Copy)]
+struct TextPlace {
+    line: usize,
+    /// In bytes of the line's text.
+    offset: usize,
 }
 
 impl InlineWriter<'_> {
@@ -109,12 +117,12 @@ impl InlineWriter<'_> {
             Tag::Link { link_type, dest_url, .. } => {
                 let is_mail = link_type == LinkType::Email;
                 let address = if is_mail { format!("mailto:{dest_url}") } else { dest_url.into_string() };
-                self.links.push((address, self.text_length()));
+                self.links.push((address, self.place()));
                 style
             }
             Tag::Image { dest_url, .. } => {
                 self.write("image: ", style.patch(self.theme.style(Role::Quiet)));
-                self.links.push((dest_url.into_string(), self.text_length()));
+                self.links.push((dest_url.into_string(), self.place()));
                 style
             }
             // Blocks do not occur in what is read here, except by accident: their text is kept.
@@ -141,7 +149,8 @@ impl InlineWriter<'_> {
     /// Adds the address of a link behind its text, unless the text is the address.
     fn end_link(&mut self) {
         let Some((address, start)) = self.links.pop() else { return };
-        let text = &self.line_text()[start.min(self.text_length())..];
+        let text = self.text_since(start);
+        let text = text.trim();
         let is_shown = text == address || format!("mailto:{text}") == address;
         if address.is_empty() || is_shown {
             return;
@@ -196,13 +205,20 @@ impl InlineWriter<'_> {
         }
     }
 
-    fn line_text(&self) -> String {
-        self.lines.last().into_iter().flatten().map(|span| span.content.as_ref()).collect()
+    fn place(&self) -> TextPlace {
+        let line = self.lines.len().saturating_sub(1);
+        TextPlace { line, offset: self.lines.last().map_or(0, |spans| text_of(spans).len()) }
     }
 
-    fn text_length(&self) -> usize {
-        self.lines.last().into_iter().flatten().map(|span| span.content.len()).sum()
+    /// What was written since a place; a hard break within it is a line end.
+    fn text_since(&self, place: TextPlace) -> String {
+        let lines: Vec<String> = self.lines[place.line..].iter().map(|spans| text_of(spans)).collect();
+        lines.join("\n").split_off(place.offset)
     }
+}
+
+fn text_of(spans: &[Span<'_>]) -> String {
+    spans.iter().map(|span| span.content.as_ref()).collect()
 }
 
 fn find_address(text: &str) -> Option<usize> {

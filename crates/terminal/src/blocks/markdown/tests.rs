@@ -97,6 +97,13 @@ fn marks_become_styles() {
 }
 
 #[test]
+fn the_text_of_a_link_may_have_a_break_in_it() {
+    assert_eq!(render("[ab<br>👩\u{200d}💻](c)", 80), "ab\n👩\u{200d}💻 (c)\n");
+    assert_eq!(render("[<br>c](c)", 80), "c\n");
+    assert_eq!(render("a [b<br>c](b)", 80), "a b\nc (b)\n");
+}
+
+#[test]
 fn a_table_in_a_markdown_fence_is_a_table() {
     let table = "| a | b |\n|---|---|\n| 1 | 2 |\n";
     let bare = render(table, 80);
