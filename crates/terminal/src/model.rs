@@ -237,11 +237,26 @@ pub struct RunningTool {
     pub task: Option<TaskProgress>,
 }
 
+/// Who has the keys while a question in words is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuestionFocus {
+    /// The line, until the person has not typed for a while.
+    #[default]
+    Waiting,
+    /// The question. Keys belong to the line that were pressed before it was first on the screen.
+    Active {
+        /// When that was.
+        drawn_at: Option<Duration>,
+    },
+}
+
 /// A question in words, and its answer so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenQuestion {
     /// What is asked.
     pub prompt: QuestionPrompt,
+    /// Who has the keys.
+    pub focus: QuestionFocus,
     /// The marked choice.
     pub marked: Option<usize>,
     /// The free line.
@@ -409,9 +424,15 @@ impl Model {
                 ApprovalFocus::Reason { .. } => FaceState::ApprovalReason,
             };
         }
-        if self.question.is_some() {
+        let is_active = |question: &OpenQuestion| question.focus != QuestionFocus::Waiting;
+        if self.question.as_ref().is_some_and(is_active) {
             return FaceState::Question;
         }
+        self.state_of_line()
+    }
+
+    /// Where keys go while nothing is asked.
+    pub(crate) fn state_of_line(&self) -> FaceState {
         match self.phase {
             Phase::Idle => FaceState::Idle,
             Phase::Streaming => FaceState::Streaming,
@@ -431,9 +452,10 @@ impl Model {
     /// that becomes active, a hint that goes. None while nothing moves.
     pub fn next_tick(&self) -> Option<Duration> {
         let quiet = self.last_key.map_or(Duration::ZERO, |key| key + QUIET_TIME);
-        let is_about_to_ask = !self.approvals.is_empty()
-            && self.approval_focus == ApprovalFocus::Waiting
-            && self.editor.is_empty();
+        let is_about_to_ask = match self.approvals.is_empty() {
+            true => self.question.as_ref().is_some_and(|question| question.focus == QuestionFocus::Waiting),
+            false => self.approval_focus == ApprovalFocus::Waiting && self.editor.is_empty(),
+        };
         let moving = self.is_running().then(|| self.now + Duration::from_millis(250));
         let hint = self.hint.as_ref().map(|(_, since)| *since + TWICE_TIME);
         let asking = is_about_to_ask.then(|| quiet.max(self.now));

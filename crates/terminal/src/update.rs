@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::editor::{CompletionSources, Submission};
 use crate::input::InputEvent;
 use crate::model::{
-    ApprovalFocus, BlockKind, DRAFT_TIME, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, TWICE_TIME,
+    ApprovalFocus, BlockKind, DRAFT_TIME, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, QuestionFocus,
+    TWICE_TIME,
 };
 use crate::screen::ScreenSize;
 use crate::theme::Role;
@@ -87,6 +88,11 @@ impl Model {
         if let ApprovalFocus::Active { drawn_at: drawn_at @ None, .. } = &mut self.approval_focus {
             *drawn_at = Some(at);
         }
+        if let Some(question) = &mut self.question
+            && let QuestionFocus::Active { drawn_at: drawn_at @ None } = &mut question.focus
+        {
+            *drawn_at = Some(at);
+        }
     }
 
     fn take_back(&mut self, text: &str) {
@@ -100,11 +106,16 @@ impl Model {
         if self.hint.as_ref().is_some_and(|(_, since)| self.now >= *since + TWICE_TIME) {
             self.hint = None;
         }
+        let is_quiet = self.last_key.is_none_or(|key| self.now >= key + QUIET_TIME);
         if self.approvals.is_empty() {
             self.approval_focus = ApprovalFocus::Waiting;
+            if let Some(question) = self.question.as_mut().filter(|_| is_quiet)
+                && question.focus == QuestionFocus::Waiting
+            {
+                question.focus = QuestionFocus::Active { drawn_at: None };
+            }
             return;
         }
-        let is_quiet = self.last_key.is_none_or(|key| self.now >= key + QUIET_TIME);
         if self.approval_focus == ApprovalFocus::Waiting && self.editor.is_empty() && is_quiet {
             self.activate_approval();
         }

@@ -179,7 +179,10 @@ fn hint(model: &Model) -> Option<Line<'static>> {
             ]
         }
         FaceState::Question => vec![
-            format!("{} answers", key(Action::SendAnswer)),
+            match model.question.as_ref().filter(|question| question.prompt.takes_one_key()) {
+                Some(question) => format!("1 to {} answers", question.prompt.choices.len()),
+                None => format!("{} answers", key(Action::SendAnswer)),
+            },
             format!("{} no answer", key(Action::RefuseAnswer)),
         ],
         FaceState::Stopping => vec![format!("{} again ends it at once", key(Action::Stop))],

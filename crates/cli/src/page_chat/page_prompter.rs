@@ -220,7 +220,8 @@ fn dialog_prompt(owner: &str, dialog: &Dialog) -> QuestionPrompt {
         Dialog::Input { .. } => {}
         Dialog::Editor { text: given, .. } => prefill.clone_from(given),
     }
-    QuestionPrompt { text, choices, prefill, ..QuestionPrompt::default() }
+    let only_choices = !choices.is_empty();
+    QuestionPrompt { text, choices, only_choices, prefill, ..QuestionPrompt::default() }
 }
 
 /// The choices of a question for yes or no.

@@ -219,10 +219,19 @@ pub struct QuestionPrompt {
     pub id: u64,
     /// What is asked.
     pub text: String,
-    /// Choices, if there are any; a free line is always possible.
+    /// Choices, if there are any.
     pub choices: Vec<String>,
+    /// Whether nothing but one of the choices is an answer.
+    pub only_choices: bool,
     /// What the answer begins with.
     pub prefill: String,
     /// What is typed is neither shown nor printed.
     pub is_secret: bool,
+}
+
+impl QuestionPrompt {
+    /// Whether the number of a choice answers without Enter: only choices count, and each has one digit.
+    pub fn takes_one_key(&self) -> bool {
+        self.only_choices && self.choices.len() <= 9
+    }
 }

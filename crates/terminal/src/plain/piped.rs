@@ -175,8 +175,7 @@ mod tests {
                 id: 7,
                 text: "Which?".into(),
                 choices,
-                is_secret: false,
-                prefill: String::new(),
+                ..QuestionPrompt::default()
             })
         };
         for (choices, line, answer) in [

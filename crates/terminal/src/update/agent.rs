@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use crate::blocks::{CallState, RUNNING_TAIL, RunSummary, ToolCall};
 use crate::editor::{EditBuffer, Submission, SubmissionKind};
 use crate::model::{
-    AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, Effect, Model, OpenQuestion, Phase, RuleOffer,
-    RunningTool, ToolEnd,
+    AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, Effect, Model, OpenQuestion, Phase,
+    QuestionFocus, RuleOffer, RunningTool, ToolEnd,
 };
 use crate::text::escape;
 use crate::theme::Role;
@@ -83,8 +83,13 @@ impl Model {
                 }
                 let mut answer = EditBuffer::default();
                 answer.insert(&prompt.prefill);
-                let question = OpenQuestion { prompt, marked: None, answer };
-                self.question = Some(question);
+                // What the person asked for by a command is answered at once, and a run's own questions only
+                // by keys that were pressed for them.
+                let is_expected = !self.is_running() || prompt.choices.is_empty();
+                let drawn_at = Some(Duration::ZERO);
+                let focus =
+                    if is_expected { QuestionFocus::Active { drawn_at } } else { QuestionFocus::Waiting };
+                self.question = Some(OpenQuestion { prompt, focus, marked: None, answer });
                 self.notify("asks", effects);
             }
             AgentUpdate::QuestionClosed { id } => {

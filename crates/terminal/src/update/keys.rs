@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::editor::{EditOutcome, Submission, SubmissionKind};
 use crate::keymap::{Action, KeyLayer, KeyMeaning, KeyPress};
 use crate::model::{
-    ApprovalAnswer, ApprovalFocus, ApprovalPrompt, Effect, FaceState, Model, OpenQuestion, Phase, RuleOffer,
-    TWICE_TIME, ViewKind,
+    ApprovalAnswer, ApprovalFocus, ApprovalPrompt, Effect, FaceState, Model, OpenQuestion, Phase,
+    QuestionFocus, QuestionPrompt, RuleOffer, TWICE_TIME, ViewKind,
 };
 
 /// The answers to an approval, in the order in which ↑ and ↓ mark them.
@@ -50,7 +50,7 @@ impl Model {
                 {
                     effects.push(Effect::ExtensionKey(name.clone()));
                 } else if let Some(c) = key.typed() {
-                    self.type_char(c, state);
+                    self.type_char(c, state, effects);
                 }
             }
         }
@@ -65,8 +65,17 @@ impl Model {
             {
                 FaceState::ApprovalWaiting
             }
+            (FaceState::Question, _) if self.is_question_new(at) => self.state_of_line(),
             (state, _) => state,
         }
+    }
+
+    /// Whether the open question was not on the screen at this time.
+    fn is_question_new(&self, at: Duration) -> bool {
+        self.question.as_ref().is_some_and(|question| match question.focus {
+            QuestionFocus::Active { drawn_at } => drawn_at.is_none_or(|drawn_at| at < drawn_at),
+            QuestionFocus::Waiting => true,
+        })
     }
 
     fn layers(&self, state: FaceState) -> Vec<KeyLayer> {
@@ -91,12 +100,15 @@ impl Model {
         layers
     }
 
-    fn type_char(&mut self, c: char, state: FaceState) {
+    fn type_char(&mut self, c: char, state: FaceState, effects: &mut Vec<Effect>) {
         match state {
             // Other keys do nothing: a stray one is no answer, and no draft.
             FaceState::ApprovalActive => {}
             FaceState::ApprovalReason => self.edit_reason(|reason| reason.insert_char(c)),
-            FaceState::Question => self.edit_answer(|answer| answer.insert_char(c)),
+            FaceState::Question => match self.choice_of_key(c) {
+                Some(choice) => self.answer_question(choice, effects),
+                None => self.edit_answer(|answer| answer.insert_char(c)),
+            },
             _ => {
                 self.return_to_line();
                 self.editor.insert_char(c);
@@ -380,7 +392,7 @@ impl Model {
     }
 
     fn act_on_question(&mut self, action: Action, effects: &mut Vec<Effect>) {
-        let Some(OpenQuestion { prompt, marked, answer }) = &mut self.question else { return };
+        let Some(OpenQuestion { prompt, marked, answer, .. }) = &mut self.question else { return };
         let id = prompt.id;
         match action {
             Action::NextAnswer => *marked = moved(*marked, 1, prompt.choices.len()),
@@ -388,14 +400,31 @@ impl Model {
             Action::SendAnswer => {
                 let chosen = marked.and_then(|marked| prompt.choices.get(marked).cloned());
                 let typed = answer.expanded();
-                let numbered = typed.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-                let numbered = numbered.and_then(|index| prompt.choices.get(index).cloned());
-                let answer = chosen.or(numbered).unwrap_or(typed);
-                let answer = Some(answer).filter(|answer| !answer.trim().is_empty());
+                let chosen = chosen.or_else(|| chosen_by_words(prompt, typed.trim()));
+                if prompt.only_choices && chosen.is_none() {
+                    return self.show_hint("type the number of an answer, or mark one with an arrow".into());
+                }
+                let answer = Some(chosen.unwrap_or(typed)).filter(|answer| !answer.trim().is_empty());
                 self.close_question(answer, id, effects);
             }
             Action::RefuseAnswer => self.close_question(None, id, effects),
             action => _ = answer.apply(action),
+        }
+    }
+
+    /// The choice that one key takes: its number, or its first letter if there are two.
+    fn choice_of_key(&self, key: char) -> Option<String> {
+        let OpenQuestion { prompt, answer, .. } = self.question.as_ref()?;
+        let is_choice = key.is_ascii_digit() || prompt.choices.len() == 2;
+        if !prompt.takes_one_key() || !answer.expanded().is_empty() || !is_choice {
+            return None;
+        }
+        chosen_by_words(prompt, key.encode_utf8(&mut [0; 4]))
+    }
+
+    fn answer_question(&mut self, answer: String, effects: &mut Vec<Effect>) {
+        if let Some(id) = self.question.as_ref().map(|question| question.prompt.id) {
+            self.close_question(Some(answer), id, effects);
         }
     }
 
@@ -405,6 +434,20 @@ impl Model {
         self.print_question_answer(shown);
         effects.push(Effect::AnswerQuestion { id, answer });
     }
+}
+
+/// The choice that words name: its number, or where only choices count, the beginning of one alone.
+fn chosen_by_words(prompt: &QuestionPrompt, words: &str) -> Option<String> {
+    let choices = &prompt.choices;
+    if let Ok(number) = words.parse::<usize>() {
+        return number.checked_sub(1).and_then(|index| choices.get(index).cloned());
+    }
+    if !prompt.only_choices || words.is_empty() {
+        return None;
+    }
+    let words = words.to_lowercase();
+    let mut meant = choices.iter().filter(|choice| choice.to_lowercase().starts_with(&words));
+    meant.next().filter(|_| meant.next().is_none()).cloned()
 }
 
 /// The mention of an image whose path was pasted, or dropped on the terminal.

@@ -164,6 +164,62 @@ fn a_key_that_was_pressed_before_a_question_was_drawn_never_answers_it() {
     assert_eq!(face.line(), "y");
 }
 
+fn choice_between_yes_and_no() -> AgentUpdate {
+    AgentUpdate::QuestionAsked(QuestionPrompt {
+        id: 7,
+        text: "gate asks: Run it?".into(),
+        choices: vec!["yes".into(), "no".into()],
+        only_choices: true,
+        ..QuestionPrompt::default()
+    })
+}
+
+#[test]
+fn a_choice_is_taken_with_one_key_and_nothing_else_is_an_answer() {
+    for (key, answer) in [("1", "yes"), ("2", "no"), ("y", "yes"), ("n", "no")] {
+        let mut face = face_in(FaceState::Streaming);
+        face.agent(choice_between_yes_and_no());
+        face.draw();
+        face.press(key);
+        assert_eq!(effects_of(&face), format!("answer Some({answer:?})"), "{key}");
+    }
+    let mut face = face_in(FaceState::Streaming);
+    face.agent(choice_between_yes_and_no());
+    face.draw();
+    face.type_text("maybe");
+    face.press("enter");
+    face.press("3");
+    assert_eq!((effects_of(&face).as_str(), face.model.state()), ("", FaceState::Question));
+    face.press("esc");
+    assert_eq!(effects_of(&face), "answer None");
+}
+
+#[test]
+fn a_question_of_a_run_is_answered_only_by_keys_that_were_pressed_for_it() {
+    let mut face = face_in(FaceState::Streaming);
+    face.type_text("the ke");
+    face.agent(choice_between_yes_and_no());
+    face.draw();
+    face.type_text("y and");
+    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("", "the key and"));
+    face.wait(701);
+    assert_eq!(face.model.state(), FaceState::Question);
+    // Not on the screen as a question that has the keys.
+    face.press("y");
+    assert_eq!((effects_of(&face).as_str(), face.line().as_str()), ("", "the key andy"));
+    face.draw();
+    face.press("y");
+    assert_eq!(effects_of(&face), "answer Some(\"yes\")");
+    assert_eq!(face.line(), "the key andy", "the draft is there again");
+
+    // What the person asked for by a command is answered at once.
+    let mut face = face_in(FaceState::Idle);
+    face.press("x");
+    face.agent(choice_between_yes_and_no());
+    face.press("2");
+    assert_eq!(effects_of(&face), "answer Some(\"no\")");
+}
+
 #[test]
 fn typing_when_a_question_appears_goes_on_in_the_line() {
     let mut face = face_in(FaceState::Streaming);

@@ -318,6 +318,8 @@ fn a_question_with_choices() {
             is_secret: false,
             ..QuestionPrompt::default()
         }));
+        face.draw();
+        face.wait(1);
         face.press("down");
     }));
 }
