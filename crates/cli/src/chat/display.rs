@@ -196,8 +196,13 @@ fn print_cut(line: &str) {
 }
 
 /// Prints a sentence in full, without control characters.
-fn print_note(line: &str) {
-    print_wrapped(&safe(line));
+/// Prints a note. Further lines of it are indented, so that none looks like a note of its own.
+fn print_note(text: &str) {
+    print_wrapped(&indent_further_lines(&safe_lines(text)));
+}
+
+fn indent_further_lines(text: &str) -> String {
+    text.trim_end().lines().collect::<Vec<_>>().join("\n  ")
 }
 
 /// Prints sentences, wrapped between words to the terminal's width.
@@ -382,6 +387,12 @@ mod tests {
         assert_eq!(line(json!({"path": "a.rs", "edits": [{"old_text": "a"}]})), "a.rs");
         assert_eq!(line(json!({"command": "ls\ncd", "timeout": 3})), "ls … timeout=3");
         assert_eq!(line(json!({"path": "a.rs", "content": "a\nb"})), "a.rs");
+    }
+
+    #[test]
+    fn further_lines_of_a_note_are_indented() {
+        assert_eq!(indent_further_lines("a: one\ntwo\n\nthree\n"), "a: one\n  two\n  \n  three");
+        assert_eq!(indent_further_lines("one"), "one");
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(super) enum AddressError {
     #[error("the address names no host")]
     NoHost,
     #[error(
-        "{host} is {address}, an address of this machine or of a private network, which is only fetched from if the user allows the host"
+        "{host} is {}an address of this machine or of a private network, which is only fetched from if the user allows the host",
+        named(host, address)
     )]
     Private { host: String, address: IpAddr },
     #[error("{host} cannot be found: {error}")]
@@ -31,6 +32,11 @@ pub(super) enum AddressError {
     },
     #[error("{host} cannot be found: it has no address")]
     NoAddress { host: String },
+}
+
+/// The address of a host that is a name.
+fn named(host: &str, address: &IpAddr) -> String {
+    if host.trim_matches(['[', ']']).parse() == Ok(*address) { String::new() } else { format!("{address}, ") }
 }
 
 /// Resolves host names and refuses private addresses. It is also the HTTP client's resolver, so

@@ -24,7 +24,7 @@ pub(super) fn inline(text: &str, base: Style, theme: &Theme) -> Vec<Vec<Span<'st
     for event in parser {
         writer.event(event);
     }
-    writer.lines.retain(|line| !line.is_empty());
+    writer.lines.retain(|line| !text_of(line).trim().is_empty());
     writer.lines
 }
 
@@ -89,6 +89,8 @@ impl InlineWriter<'_> {
                 let code = if self.theme.is_colourless() { format!("`{code}`") } else { code.into_string() };
                 self.write(&code, style.patch(self.theme.style(Role::Accent)));
             }
+            // None after a hard break: no line begins with a blank.
+            Event::SoftBreak if self.lines.last().is_some_and(Vec::is_empty) => {}
             Event::SoftBreak => self.write(" ", style),
             Event::HardBreak => self.break_line(),
             Event::Html(html) | Event::InlineHtml(html) => self.write_html(&html, style),

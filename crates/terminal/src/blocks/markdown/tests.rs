@@ -101,6 +101,8 @@ fn the_text_of_a_link_may_have_a_break_in_it() {
     assert_eq!(render("[ab<br>👩\u{200d}💻](c)", 80), "ab\n👩\u{200d}💻 (c)\n");
     assert_eq!(render("[<br>c](c)", 80), "c\n");
     assert_eq!(render("a [b<br>c](b)", 80), "a b\nc (b)\n");
+    assert_eq!(render("**<br>\n<br>", 80), "**\n");
+    assert_eq!(render("a<br>\nb", 80), "a\nb\n");
 }
 
 #[test]
