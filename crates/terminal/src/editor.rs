@@ -60,6 +60,11 @@ impl SubmissionKind {
     }
 }
 
+/// The command that a line means which is no prompt for a model: who types `exit` wants to leave, as in a shell.
+pub(crate) fn command_of_word(line: &str) -> Option<&'static str> {
+    matches!(line.trim(), "exit" | "quit").then_some("/quit")
+}
+
 /// What an action did to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditOutcome {
@@ -215,8 +220,16 @@ impl Editor {
             return None;
         }
         let is_pasted = self.buffer.begins_with_paste();
-        let kind = if is_pasted { SubmissionKind::Prompt } else { SubmissionKind::of(&text) };
-        let submission = Submission { shown: self.buffer.shown(), text, kind };
+        let submission = match command_of_word(&text).filter(|_| !is_pasted) {
+            Some(command) => {
+                let (text, shown) = (command.to_owned(), command.to_owned());
+                Submission { text, shown, kind: SubmissionKind::Command }
+            }
+            None => {
+                let kind = if is_pasted { SubmissionKind::Prompt } else { SubmissionKind::of(&text) };
+                Submission { shown: self.buffer.shown(), text, kind }
+            }
+        };
         let line = self.history.add(&submission.text);
         self.buffer.reset();
         self.recalled = None;

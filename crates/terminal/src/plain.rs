@@ -21,7 +21,7 @@ use std::time::Duration;
 use ratatui::text::Line;
 
 use crate::blocks::Delivery;
-use crate::editor::{Submission, SubmissionKind};
+use crate::editor::{Submission, SubmissionKind, command_of_word};
 use crate::model::{ApprovalPrompt, Effect, Event, Mode, QuestionPrompt, RunningTool, TWICE_TIME};
 use crate::text::escape;
 use crate::theme::{Palette, Theme};
@@ -170,6 +170,7 @@ impl PlainFace {
         if text.is_empty() {
             return self.repeat_question();
         }
+        let text = command_of_word(text).unwrap_or(text);
         let kind = SubmissionKind::of(text);
         if self.is_retrying && text == "r" {
             return self.effects.push(Effect::RetryNow);

@@ -212,6 +212,20 @@ fn a_backslash_before_enter_continues_the_line() {
     assert!(!line.continue_line());
 }
 
+#[test]
+fn a_word_that_means_leaving_is_the_command_for_it_and_no_prompt() {
+    for (text, sent) in
+        [("exit", "/quit"), (" quit ", "/quit"), ("exit the loop", "exit the loop"), ("Exit?", "Exit?")]
+    {
+        let (submission, _) = typed(text).submit().unwrap();
+        assert_eq!(submission.text, sent);
+        assert_eq!(submission.kind, SubmissionKind::of(sent));
+    }
+    let mut line = typed("");
+    line.paste("exit");
+    assert_eq!(line.submit().unwrap().0.text, "/quit", "a short paste is as typed");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
