@@ -20,6 +20,8 @@ pub(super) struct Table {
     head: Vec<String>,
     alignments: Vec<Alignment>,
     rows: Vec<Vec<String>>,
+    /// Rows without a word since the last one with some: at the end of a table they are not printed.
+    empty_rows: usize,
     /// Set with the first line that is printed.
     arrangement: Option<Arrangement>,
 }
@@ -49,7 +51,7 @@ impl Table {
             cells(delimiters).iter().map(|cell| alignment(cell)).collect();
         let (head, alignments) = (cells(head), alignments?);
         let is_table = head.len() == alignments.len();
-        is_table.then(|| Table { head, alignments, rows: Vec::new(), arrangement: None })
+        is_table.then(|| Table { head, alignments, rows: Vec::new(), empty_rows: 0, arrangement: None })
     }
 
     /// Takes a row, and returns lines once the table is longer than what is kept open.
@@ -61,6 +63,17 @@ impl Table {
             row.push(last);
         }
         row.resize(columns, String::new());
+        // A line break alone shows nothing either.
+        let is_blank = |cell: &String| {
+            cell.is_empty() || (cell.starts_with('<') && inline(cell, Style::new(), context.theme).is_empty())
+        };
+        if row.iter().all(is_blank) {
+            self.empty_rows += 1;
+            return Vec::new();
+        }
+        let separators =
+            std::iter::repeat_n(vec![String::new(); columns], std::mem::take(&mut self.empty_rows));
+        self.rows.extend(separators);
         self.rows.push(row);
         let is_long = self.rows.len() > MAX_OPEN_ROWS;
         if is_long || self.arrangement.is_some() { self.print(context) } else { Vec::new() }

@@ -131,6 +131,16 @@ fn a_long_table_is_printed_before_it_ends_with_the_widths_it_has() {
 }
 
 #[test]
+fn rows_without_a_word_part_a_table_and_do_not_end_it() {
+    assert_eq!(
+        render("| a | b |\n|---|---|\n| 1 | 2 |\n| | |\n| 3 | 4 |\n| ", 80),
+        "a  b\n─  ─\n1  2\n\n3  4\n"
+    );
+    assert_eq!(render("| a | b |\n|---|---|\n| ", 80), "a  b\n─  ─\n");
+    assert_eq!(render("| a | b |\n|---|---|\n| <br> |", 80), "a  b\n─  ─\n");
+}
+
+#[test]
 fn wide_tables_shrink_and_then_become_lists() {
     let table = "| name | what it does | remark |\n|---|---|---|\n| alpha | does a great many things at once | none of them well |\n";
     insta::assert_snapshot!(render(table, 40), @r"
