@@ -465,6 +465,7 @@ proptest! {
             path: "s.md".into(),
             body: body.clone(),
             listed: true,
+            is_kept_back: false,
         };
         let known = Expansions { skills: vec![skill], templates: vec![template(body)], agents: vec![], problems: vec![] };
         let plain = known.expand(&text);

@@ -96,7 +96,7 @@ fn the_home_folder_has_the_user_s_instructions_if_the_config_folder_has_none() {
         assert_eq!(found.last(), Some(&pair("AGENTS.md", "project")));
         found[..found.len() - 1].to_vec()
     };
-    let own = [("AGENTS.md", "own")];
+    let own = [("CLAUDE.md", "own")];
     let claude = (".claude/CLAUDE.md", "claude @more.md @~/x.md");
     let codex = (".codex/AGENTS.md", "codex");
     let both = [claude, codex, (".claude/more.md", "more"), ("x.md", "x")];
@@ -104,11 +104,11 @@ fn the_home_folder_has_the_user_s_instructions_if_the_config_folder_has_none() {
         [pair("~/.claude/CLAUDE.md", claude.1), pair("more.md (user)", "more"), pair("~/x.md (user)", "x")];
     let of_codex = [pair("~/.codex/AGENTS.md", "codex")];
     let all = InstructionKinds::ALL;
-    assert_eq!(found(&own, &both, all), [pair("AGENTS.md (user)", "own")]);
+    assert_eq!(found(&own, &both, all), [pair("CLAUDE.md (user)", "own")]);
     assert_eq!(found(&[], &both, all), of_claude);
     assert_eq!(found(&[("AGENTS.md", " \n")], &both, all), of_claude);
     assert_eq!(found(&[], &[(claude.0, "\n"), codex], all), of_codex);
-    assert_eq!(found(&own, &both, InstructionKinds { agents_md: false, ..all }), of_claude);
+    assert_eq!(found(&own, &both, InstructionKinds { claude_md: false, ..all }), of_claude);
     assert_eq!(found(&[], &both, InstructionKinds { home_claude_md: false, ..all }), of_codex);
     let neither = InstructionKinds { home_claude_md: false, home_codex_md: false, ..all };
     assert_eq!(found(&[], &both, neither), []);
