@@ -117,7 +117,7 @@ fn pieces_of_answers_are_the_answers() {
             }
             ("stream_event", "content_block_delta") => match delta["type"].as_str().unwrap() {
                 "input_json_delta" => {
-                    *inputs.entry(block).or_default() += delta["partial_json"].as_str().unwrap()
+                    *inputs.entry(block).or_default() += delta["partial_json"].as_str().unwrap();
                 }
                 kind => {
                     let field = kind.trim_end_matches("_delta");

@@ -119,3 +119,29 @@ impl ConventionsConfig {
         self.cursor_rules.unwrap_or(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_decides_nothing_about_the_home_folder() {
+        let user = ConventionsConfig { home_codex_md: Some(false), ..ConventionsConfig::default() };
+        let project = ConventionsConfig {
+            claude_md: Some(false),
+            home_claude_md: Some(false),
+            home_codex_md: Some(true),
+            home_claude_commands: Some(false),
+            home_codex_prompts: Some(false),
+            home_claude_skills: Some(false),
+            home_agents_skills: Some(false),
+            home_claude_agents: Some(false),
+            home_listed: Some(true),
+            ..ConventionsConfig::default()
+        };
+        let merged = user.merged_with(project.without_home());
+        assert_eq!(merged, ConventionsConfig { claude_md: Some(false), ..user });
+        let folders = merged.foreign_folders();
+        assert!(folders.home_claude_skills && folders.home_claude_commands && !folders.home_listed);
+    }
+}
