@@ -12,7 +12,7 @@ use hardpan_prompt::AgentMessage;
 use hardpan_session::RequestRecord;
 use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Command;
@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     pub setup: Setup,
     pub events: Events,
     pub commands: Mutex<BTreeMap<String, Command>>,
+    /// Tells that `commands` has changed.
+    pub command_changes: watch::Sender<()>,
     pub queues: Mutex<InputQueues>,
     /// Extension messages that are added after the next prompt.
     pub next_prompt_messages: Mutex<Vec<CustomMessage>>,
@@ -120,6 +122,7 @@ impl Agent {
             secrets,
             events: Events::new(settings.handler_timeout),
             commands: Mutex::default(),
+            command_changes: watch::Sender::new(()),
             queues: Mutex::default(),
             next_prompt_messages: Mutex::default(),
             conversation: Mutex::new(conversation),

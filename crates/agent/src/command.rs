@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hardpan_prompt::Image;
+use tokio::sync::watch;
 
 use crate::agent::{Agent, InputOutcome, lock};
 use crate::error::{AgentError, CommandError};
@@ -125,16 +126,25 @@ impl Agent {
     /// The same for a command that has an owner, or completes its arguments.
     pub fn add_command(&self, name: &str, command: Command) {
         lock(&self.inner.commands).insert(name.to_owned(), command);
+        self.inner.command_changes.send_replace(());
     }
 
     /// Takes all slash commands of an owner away.
     pub fn remove_commands_of(&self, owner: &str) {
         lock(&self.inner.commands).retain(|_, command| command.owner.as_deref() != Some(owner));
+        self.inner.command_changes.send_replace(());
     }
 
     /// Takes a slash command away.
     pub fn remove_command(&self, name: &str) {
         lock(&self.inner.commands).remove(name);
+        self.inner.command_changes.send_replace(());
+    }
+
+    /// Sees changes of [`Agent::commands`] from now on, for faces that show a list of them. It does not keep
+    /// the agent alive.
+    pub fn watch_commands(&self) -> watch::Receiver<()> {
+        self.inner.command_changes.subscribe()
     }
 
     /// All registered slash commands, by name without the slash.

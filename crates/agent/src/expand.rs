@@ -86,6 +86,12 @@ pub enum FolderContents {
 pub enum FolderOwner {
     /// The user: links may lead anywhere.
     User,
+    /// The user, for another agent: as the user's own, but nobody is told of names that are taken, since
+    /// the other agent does not know ours.
+    Home {
+        /// Whether the model is told of what is there.
+        listed: bool,
+    },
     /// The project, which the user trusts. Its files must lie below its root, links followed: a
     /// project must not decide which of the user's other files are sent to a provider.
     Project {
@@ -110,6 +116,19 @@ pub struct ForeignFolders {
     pub claude_commands: bool,
     /// `.cursor/rules`.
     pub cursor_rules: bool,
+    /// `~/.claude/commands`.
+    pub home_claude_commands: bool,
+    /// `~/.codex/prompts`.
+    pub home_codex_prompts: bool,
+    /// `~/.claude/skills`.
+    pub home_claude_skills: bool,
+    /// `~/.agents/skills`.
+    pub home_agents_skills: bool,
+    /// `~/.claude/agents`.
+    pub home_claude_agents: bool,
+    /// Whether the model is told of the skills and agents of the home folder. Otherwise they are there for
+    /// the user to call: their descriptions would be in every prompt.
+    pub home_listed: bool,
 }
 
 impl ForeignFolders {
@@ -119,23 +138,42 @@ impl ForeignFolders {
         claude_skills: true,
         claude_commands: true,
         cursor_rules: true,
+        home_claude_commands: true,
+        home_codex_prompts: true,
+        home_claude_skills: true,
+        home_agents_skills: true,
+        home_claude_agents: true,
+        home_listed: true,
     };
+
+    /// The folders of skills in the home folder.
+    pub fn home_skills(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let folders =
+            [(".claude/skills", self.home_claude_skills), (".agents/skills", self.home_agents_skills)];
+        folders.into_iter().filter(|(_, is_used)| *is_used).map(|(folder, _)| folder)
+    }
 }
 
 impl Folder {
-    /// The default folders, in order of precedence: the user's in `config`, then those of the
-    /// project at the root `trusted`. The user's come first, so that no project changes the meaning
+    /// The default folders, in order of precedence: the user's in `config`, those that the user has for
+    /// other agents in `home`, then those of the project at the root `trusted`. The user's come first, so that no project changes the meaning
     /// of a name that the user has given.
     ///
     /// Pass `None` as `trusted` for a project that the user has not trusted.
     pub fn defaults(
         config: Option<&Path>,
+        home: Option<&Path>,
         trusted: Option<(&Path, &TrustedFiles)>,
         foreign: ForeignFolders,
     ) -> Vec<Folder> {
         let user = |below: &'static str, contents| {
             config.map(|config| Folder { path: config.join(below), contents, owner: FolderOwner::User })
         };
+        let owner = FolderOwner::Home { listed: foreign.home_listed };
+        let home = |below: &str, contents| {
+            home.map(|home| Folder { path: home.join(below), contents, owner: owner.clone() })
+        };
+        let home_skills = foreign.home_skills().filter_map(|below| home(below, FolderContents::Skills));
         let project = |below: &'static str, contents| {
             trusted.map(|(root, files)| Folder {
                 path: root.join(below),
@@ -143,20 +181,23 @@ impl Folder {
                 owner: FolderOwner::Project { root: root.to_path_buf(), files: files.clone() },
             })
         };
+        let user_skills = user("skills", FolderContents::Skills).into_iter().chain(home_skills);
         let folders = [
-            user("skills", FolderContents::Skills),
             project(".hardpan/skills", FolderContents::Skills),
             project(".agents/skills", FolderContents::Skills).filter(|_| foreign.agents_skills),
             project(".claude/skills", FolderContents::Skills).filter(|_| foreign.claude_skills),
             project(CURSOR_RULES_FOLDER, FolderContents::Rules).filter(|_| foreign.cursor_rules),
             user("templates", FolderContents::Templates),
+            home(".claude/commands", FolderContents::Commands).filter(|_| foreign.home_claude_commands),
+            home(".codex/prompts", FolderContents::Commands).filter(|_| foreign.home_codex_prompts),
             project(".hardpan/templates", FolderContents::Templates),
             project(CLAUDE_COMMANDS_FOLDER, FolderContents::Commands).filter(|_| foreign.claude_commands),
             user("agents", FolderContents::Agents),
+            home(".claude/agents", FolderContents::Agents).filter(|_| foreign.home_claude_agents),
             project(".hardpan/agents", FolderContents::Agents),
             project(".claude/agents", FolderContents::Agents),
         ];
-        folders.into_iter().flatten().collect()
+        user_skills.chain(folders.into_iter().flatten()).collect()
     }
 }
 
@@ -286,6 +327,11 @@ impl Expansions {
     /// The skills that the system prompt lists: all except those with `disable-model-invocation`.
     pub fn model_listing(&self) -> Vec<hardpan_context::Skill> {
         self.skills.iter().filter(|skill| skill.listed).map(Skill::listing_entry).collect()
+    }
+
+    /// The skills of the home folder that the system prompt would list if the user wanted that.
+    pub fn unlisted_home_skills(&self) -> Vec<hardpan_context::Skill> {
+        self.skills.iter().filter(|skill| skill.is_kept_back).map(Skill::listing_entry).collect()
     }
 
     fn skill(&self, name: &str) -> Option<&Skill> {

@@ -153,9 +153,8 @@ fn policy(settings: &Settings, outputs: &Path, notices: &dyn NoticeSink) -> Sand
         // What the model may read in hidden folders: its own long outputs, and skills.
         readable: settings
             .user_folders
-            .config
-            .iter()
-            .map(|config| config.join("skills"))
+            .skills(&config.conventions.foreign_folders())
+            .into_iter()
             .chain([outputs.to_owned()])
             .collect(),
         network,
@@ -167,7 +166,7 @@ fn policy(settings: &Settings, outputs: &Path, notices: &dyn NoticeSink) -> Sand
 /// What commands cannot read: our own folders, with keys and other conversations, and the user's
 /// secrets.
 fn hidden(folders: &UserFolders, readable: &[PathBuf]) -> Vec<PathBuf> {
-    let UserFolders { config, state, data, cache: _ } = folders;
+    let UserFolders { config, state, data, cache: _, home: _ } = folders;
     let secrets = SECRETS.iter().map(|name| expand_home(&format!("~/{name}")));
     let secrets = secrets.filter(|secret| secret.is_absolute() && !readable.contains(secret));
     [config, state, data].into_iter().flatten().cloned().chain(secrets).collect()

@@ -454,12 +454,13 @@ fn library_entries(expansions: &Expansions) -> Vec<LibraryEntry> {
         name: skill.name.clone(),
         description: skill.description.clone(),
     });
-    let commands = expansions.templates.iter().map(|template| LibraryEntry {
-        kind: LibraryKind::Command,
-        name: format!("/{}", template.name),
-        description: template.description.clone(),
-    });
-    let agents = expansions.agents.iter().map(|agent| LibraryEntry {
+    let commands =
+        expansions.templates.iter().filter(|template| template.listed).map(|template| LibraryEntry {
+            kind: LibraryKind::Command,
+            name: format!("/{}", template.name),
+            description: template.description.clone(),
+        });
+    let agents = expansions.agents.iter().filter(|agent| agent.listed).map(|agent| LibraryEntry {
         kind: LibraryKind::Agent,
         name: agent.name.clone(),
         description: agent.description.clone(),

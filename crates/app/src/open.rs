@@ -509,7 +509,7 @@ pub(crate) fn choose_target(
 /// What the agent may read and write: the workspace and what the settings add.
 pub(crate) fn workspace_scope(root: &Path, folder: &Path, settings: &Settings) -> Scope {
     let mut scope = Scope::new(root, folder);
-    let skills = settings.user_folders.config.as_ref().map(|config| config.join("skills"));
+    let skills = settings.user_folders.skills(&settings.config.conventions.foreign_folders());
     for folder in settings.config.readable.iter().map(|folder| expand_home(folder)).chain(skills) {
         scope.add_readable(&folder);
     }

@@ -95,6 +95,8 @@ impl From<SnapshotError> for RequestError {
 pub struct AssembledRequest {
     /// The request, and what it was made from.
     pub preview: RequestPreview,
+    /// The skills of the home folder that the system prompt does not list.
+    pub unlisted_skills: Vec<hardpan_context::Skill>,
     pub(crate) connection: Arc<ProviderConnection>,
 }
 
@@ -226,8 +228,9 @@ pub async fn assemble(
     let agent = Agent::new(setup, conversation);
     let fold = options.fold.then_some(FoldReason::Requested);
     let preview = agent.preview_request(input, fold).await?;
+    let unlisted_skills = agent.expansions().unlisted_home_skills();
     send_refusals(&preview, options, &connection, &**notices);
-    Ok(AssembledRequest { preview, connection })
+    Ok(AssembledRequest { preview, unlisted_skills, connection })
 }
 
 /// Builds a request from a snapshot file. To be shown, it is the same on every machine: neither the
@@ -293,7 +296,7 @@ fn assemble_snapshot(
         http,
         refusals,
     };
-    Ok(AssembledRequest { preview, connection })
+    Ok(AssembledRequest { preview, unlisted_skills: Vec::new(), connection })
 }
 
 /// Where the conversation is looked up. A new one needs no folder: it is never stored.

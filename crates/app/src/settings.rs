@@ -250,6 +250,7 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.ask_above = None;
     // What is sent where about the user's work is the user's own business.
     project.telemetry = TelemetryConfig::default();
+    project.conventions = project.conventions.without_home();
     // The model can change the files of the project that a hook runs.
     project.hooks.values_mut().flatten().for_each(|hook| hook.sandbox = true);
     project.mcp_servers.values_mut().for_each(hardpan_mcp::ServerConfig::restrict_to_project);

@@ -108,7 +108,7 @@ pub(crate) fn offers_tasks(settings: &Settings, agents: &[AgentDefinition]) -> b
     match settings.config.subagents.unwrap_or_default() {
         SubagentMode::On => true,
         SubagentMode::Off => false,
-        SubagentMode::Auto => agents.iter().any(|agent| agent.path.is_some()),
+        SubagentMode::Auto => agents.iter().any(|agent| agent.path.is_some() && agent.listed),
     }
 }
 

@@ -33,6 +33,10 @@ pub struct LeftOut {
     pub results_without_call: usize,
     /// Messages that say nothing that a model could read.
     pub empty_messages: usize,
+    /// Summaries that only the other agent can read: what they stand for is taken in their place.
+    pub unreadable_summaries: usize,
+    /// What the other agent told its model about itself, its tools and the folder.
+    pub agent_messages: usize,
 }
 
 impl LeftOut {
@@ -45,6 +49,8 @@ impl LeftOut {
             images,
             results_without_call,
             empty_messages,
+            unreadable_summaries,
+            agent_messages,
         } = *self;
         let counts = [
             (lines, "lines that cannot be read"),
@@ -53,6 +59,8 @@ impl LeftOut {
             (images, "images without usable data"),
             (results_without_call, "results of calls that are not recorded"),
             (empty_messages, "empty messages"),
+            (unreadable_summaries, "encrypted summaries; what they stand for is taken whole"),
+            (agent_messages, "messages with the other agent's own instructions and tools"),
         ];
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
     }
@@ -122,6 +130,10 @@ struct Converter {
 impl Converter {
     fn add(&mut self, at: usize, time: Option<Timestamp>, content: &EntryContent) {
         match content {
+            // What came before is worth more than nothing in its place.
+            EntryContent::Compaction { summary, .. } if summary.trim().is_empty() => {
+                self.left_out.unreadable_summaries += 1;
+            }
             EntryContent::Compaction { summary, kept } => {
                 let first_kept =
                     kept.and_then(|kept| self.made.range(kept..).next()).map(|(_, id)| id.clone());
@@ -134,6 +146,7 @@ impl Converter {
                 });
             }
             EntryContent::Message { speaker: Speaker::Assistant, parts } => self.add_answer(at, time, parts),
+            EntryContent::Message { speaker: Speaker::Agent, .. } => self.left_out.agent_messages += 1,
             EntryContent::Message { parts, .. } => {
                 for result in parts.iter().filter_map(|part| match part {
                     RecordedPart::Result(result) => Some(result),
@@ -189,13 +202,15 @@ impl Converter {
     }
 
     fn add_result(&mut self, at: usize, time: Option<Timestamp>, result: &RecordedResult) {
-        self.left_out.images += result.images;
         let Some((call_id, tool_name)) = self.open_calls.remove(&result.call) else {
             self.left_out.results_without_call += 1;
+            self.left_out.images += result.images.len();
             return;
         };
-        let content =
-            if result.text.is_empty() { Vec::new() } else { vec![MessagePart::text(&*result.text)] };
+        let text = (!result.text.is_empty()).then(|| MessagePart::text(&*result.text));
+        let images = result.images.iter().flatten().cloned().map(MessagePart::Image);
+        let content: Vec<MessagePart> = text.into_iter().chain(images).collect();
+        self.left_out.images += result.images.iter().filter(|image| image.is_none()).count();
         self.push_message(
             at,
             time,

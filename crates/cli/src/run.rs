@@ -186,7 +186,9 @@ fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
     if json {
         return output::print_json(&breakdown);
     }
-    Ok(output::print(views::context(&breakdown, &request.preview.target.provider))?)
+    let target = &request.preview.target;
+    let unlisted = views::unlisted_skills(&request.unlisted_skills, target, &breakdown);
+    Ok(output::print(views::context(&breakdown, &target.provider) + &unlisted)?)
 }
 
 fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {

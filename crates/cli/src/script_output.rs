@@ -3,6 +3,7 @@
 //! A form is a [`ScriptFormat`]: it takes the agent's events and returns lines of JSON. A new one is a file
 //! here, a variant of [`ChatOutput`] and a line in [`ScriptPrinter::start`].
 
+mod answer_pieces; // AnswerPieces: an answer while it streams
 mod claude; // ClaudeFormat: `claude -p --output-format stream-json` and `json`
 mod codex; // CodexFormat: `codex exec --json`
 
@@ -30,6 +31,8 @@ pub enum ChatOutput {
     Json,
     /// The lines of `claude -p --output-format stream-json` (with -p)
     ClaudeStreamJson,
+    /// The same with the pieces of answers as they stream (with -p)
+    ClaudePartialJson,
     /// The object of `claude -p --output-format json` (with -p)
     ClaudeJson,
     /// The lines of `codex exec --json` (with -p)
@@ -62,7 +65,10 @@ impl ChatOutput {
     pub fn is_script_format(self) -> bool {
         match self {
             ChatOutput::Text | ChatOutput::Json => false,
-            ChatOutput::ClaudeStreamJson | ChatOutput::ClaudeJson | ChatOutput::CodexJson => true,
+            ChatOutput::ClaudeStreamJson
+            | ChatOutput::ClaudePartialJson
+            | ChatOutput::ClaudeJson
+            | ChatOutput::CodexJson => true,
         }
     }
 
@@ -172,6 +178,7 @@ impl ScriptPrinter {
         let format: Box<dyn ScriptFormat> = match output {
             ChatOutput::Text | ChatOutput::Json => return None,
             ChatOutput::ClaudeStreamJson => Box::new(claude::ClaudeFormat::new(claude::Detail::Messages)),
+            ChatOutput::ClaudePartialJson => Box::new(claude::ClaudeFormat::new(claude::Detail::Pieces)),
             ChatOutput::ClaudeJson => Box::new(claude::ClaudeFormat::new(claude::Detail::Result)),
             ChatOutput::CodexJson => Box::new(codex::CodexFormat::new(CallDirectory { app: app.clone() })),
         };

@@ -11,6 +11,7 @@ use hardpan_providers::{HttpRequest, mask_url};
 use hardpan_session::StoredContent;
 use serde::Serialize;
 
+use crate::chat::commands::pluralize;
 use crate::origins::{BlockOrigins, PartOrigin};
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
@@ -210,6 +211,30 @@ fn instructions(breakdown: &Breakdown, width: usize) -> String {
         "a session: {SESSION_REQUESTS} requests; [conventions] in config.toml leaves any of these out\n"
     );
     table.render(width) + &note
+}
+
+/// What it would cost to tell the model of the skills of the home folder; nothing if there are none.
+pub fn unlisted_skills(
+    skills: &[hardpan_context::Skill],
+    target: &hardpan_context::Target,
+    breakdown: &Breakdown,
+) -> String {
+    if skills.is_empty() {
+        return String::new();
+    }
+    let costs = InstructionCost::of_unlisted(skills, target, breakdown.total_tokens);
+    let tokens: usize = costs.iter().map(|cost| cost.tokens).sum();
+    let session: f64 = costs.iter().map(|cost| cost.session).sum();
+    let price = if breakdown.price.known {
+        format!("{} in a session of {SESSION_REQUESTS} requests", dollars(session))
+    } else {
+        "at a price that is not known".to_owned()
+    };
+    format!(
+        "{} in your home folder, for you to call with /skill:NAME; home_listed = true in [conventions] tells the model of them: {} tokens, {price}\n",
+        pluralize(skills.len(), "skill"),
+        thousands(tokens),
+    )
 }
 
 /// The tables of `hardpan context`: regions with their contents, then tokens by kind.

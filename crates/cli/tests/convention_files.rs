@@ -131,6 +131,20 @@ fn groups() -> Vec<Group> {
             ],
             request,
         ),
+        group(
+            &[
+                of("home/.claude/CLAUDE.md", "mark-of-the-content @more.md\n"),
+                of("home/.claude/more.md", "mark-of-the-content\n"),
+                of("home/.claude/commands/a.md", "mark-of-the-content\n"),
+                of("home/.claude/commands/b/a.md", "mark-of-the-content\n"),
+                of("home/.claude/skills/a/SKILL.md", SKILL),
+                of("home/.claude/agents/a.md", SKILL),
+                of("home/.agents/skills/a/SKILL.md", SKILL),
+                of("home/.codex/prompts/a.md", "mark-of-the-content\n"),
+            ],
+            request,
+        ),
+        group(&[of("home/.codex/AGENTS.md", "mark-of-the-content\n")], request),
         // Each of these may end a run, with a line that says which.
         group(&[of("work/.git", "gitdir: /nowhere/mark-of-the-content\n")], request),
         group(&[of("config/config.toml", "# mark-of-the-content\n")], request),
@@ -376,6 +390,38 @@ fn what_a_file_of_the_project_says_is_used_if_it_is_one() {
             let sandbox = prepare(&[convention], kind, &large).unwrap();
             let said = String::from_utf8(run_bounded(&sandbox, REQUEST).stdout).unwrap();
             assert!(said.contains("[not read: it "), "{} as {kind:?}: {said}", convention.path);
+        }
+    }
+}
+
+#[test]
+fn what_the_home_folder_has_for_other_agents_is_called_unless_it_is_a_secret() {
+    let large = LargeFiles::new();
+    let of = |path, content| Convention { path, content };
+    let calls = [
+        (
+            of("home/.claude/skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nmark-of-the-content\n"),
+            "/skill:a",
+        ),
+        (
+            of("home/.agents/skills/a.md", "---\nname: a\ndescription: b\n---\nmark-of-the-content\n"),
+            "/skill:a",
+        ),
+        (of("home/.claude/commands/web/a.md", "mark-of-the-content\n"), "/web:a"),
+        (of("home/.codex/prompts/a.md", "mark-of-the-content\n"), "/a"),
+    ];
+    for (convention, call) in calls {
+        let request = |kind| {
+            let sandbox = prepare(&[convention], kind, &large).unwrap();
+            let run = run_bounded(&sandbox, &["request", call, "--json"]);
+            (String::from_utf8(run.stdout).unwrap(), run.stderr)
+        };
+        let (said, told) = request(Kind::Regular);
+        assert!(said.contains(MARK) && !said.contains(call), "{}: {said} {told}", convention.path);
+        for kind in [Kind::LinkToKeys, Kind::HardLinkToKeys, Kind::Pipe, Kind::DeviceLink] {
+            // A name that nothing can be called by is a text.
+            let (said, told) = request(kind);
+            assert!(!said.contains(CANARY) && said.contains(call), "{kind:?}: {said} {told}");
         }
     }
 }

@@ -7,7 +7,7 @@ mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use test_cli::TestCli;
@@ -94,6 +94,58 @@ fn messages_and_their_result_are_lines_as_claude_code_prints_them() {
     let (again, _) = lines_of_result(&cli, session);
     assert_eq!((&again["session_id"], &again["num_turns"]), (&result["session_id"], &json!(1)));
     assert!(again["total_cost_usd"].as_f64() < result["total_cost_usd"].as_f64(), "{again}");
+}
+
+#[test]
+fn pieces_of_answers_are_the_answers() {
+    let args = ["-p", "Change it", "--yes", "--output-format", "stream-json", "--include-partial-messages"];
+    let (lines, code) = lines(&cli(), &args);
+    assert_eq!(code, Some(0));
+    // Puts the pieces together as clients of Anthropic's API do.
+    let (mut message, mut inputs, mut compared) = (Value::Null, BTreeMap::<usize, String>::new(), 0);
+    for line in &lines {
+        let (event, delta) = (&line["event"], &line["event"]["delta"]);
+        let block = event["index"].as_u64().unwrap_or_default() as usize;
+        match (line["type"].as_str().unwrap(), event["type"].as_str().unwrap_or_default()) {
+            ("stream_event", "message_start") => {
+                message = event["message"].clone();
+                inputs.clear();
+            }
+            ("stream_event", "content_block_start") => {
+                assert_eq!(message["content"].as_array().unwrap().len(), block);
+                message["content"].as_array_mut().unwrap().push(event["content_block"].clone());
+            }
+            ("stream_event", "content_block_delta") => match delta["type"].as_str().unwrap() {
+                "input_json_delta" => {
+                    *inputs.entry(block).or_default() += delta["partial_json"].as_str().unwrap();
+                }
+                kind => {
+                    let field = kind.trim_end_matches("_delta");
+                    let so_far = message["content"][block][field].as_str().unwrap().to_owned();
+                    message["content"][block][field] = json!(so_far + delta[field].as_str().unwrap());
+                }
+            },
+            ("stream_event", "message_delta") => message["stop_reason"] = delta["stop_reason"].clone(),
+            ("assistant", _) => {
+                let whole = &line["message"];
+                let texts = |message: &Value, field: &str| -> Vec<String> {
+                    let blocks = message["content"].as_array().unwrap().iter();
+                    blocks.filter_map(|block| block[field].as_str().map(str::to_owned)).collect()
+                };
+                for field in ["type", "text", "thinking", "name", "id"] {
+                    assert_eq!(texts(&message, field), texts(whole, field), "{field}");
+                }
+                for (block, input) in &inputs {
+                    let input: Value = serde_json::from_str(input).unwrap();
+                    assert_eq!(input, whole["content"][*block]["input"]);
+                }
+                assert_eq!(message["stop_reason"], whole["stop_reason"]);
+                compared += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(compared, 2);
 }
 
 fn lines_of_result(cli: &TestCli, session: &str) -> (Value, Option<i32>) {

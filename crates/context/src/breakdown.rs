@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    AssembledPrompt, FoldOutlook, LayoutName, LifetimeSetting, RenderCache, Snapshot, Target, TierInfo,
+    AssembledPrompt, FoldOutlook, LayoutName, LifetimeSetting, RenderCache, Skill, Snapshot, Target, TierInfo,
 };
 
 pub use regions::PromptPiece;
@@ -130,10 +130,23 @@ impl InstructionCost {
             return Vec::new();
         }
         let files = system.project_files.iter().map(|(path, text)| (path.to_string(), text.clone()));
-        let skills = system.skills.iter().map(|skill| {
-            let entry = format!("{}: {} ({})", skill.name, skill.description, skill.location);
-            (format!("skill:{}", skill.name), Text::new(entry))
-        });
+        let skills = system.skills.iter().map(skill_entry);
+        let texts: Vec<(String, Text)> = files.chain(skills).collect();
+        Self::of(texts, target, total, render_cache)
+    }
+
+    /// What skills would cost that the system prompt does not list, in a request of `total` tokens.
+    pub fn of_unlisted(skills: &[Skill], target: &Target, total: usize) -> Vec<Self> {
+        let texts = skills.iter().map(skill_entry).collect();
+        Self::of(texts, target, total, &RenderCache::new(target.vocabulary()))
+    }
+
+    fn of(
+        texts: Vec<(String, Text)>,
+        target: &Target,
+        total: usize,
+        render_cache: &RenderCache,
+    ) -> Vec<Self> {
         let rates = Rates::for_model(&target.model, &target.profile, total as u64);
         let cost = |(name, text): (String, Text)| {
             let tokens = target.factor.scale(render_cache.counter.count(&text));
@@ -148,8 +161,14 @@ impl InstructionCost {
                 session: written + f64::from(SESSION_REQUESTS - 1) * read,
             }
         };
-        files.chain(skills).map(cost).collect()
+        texts.into_iter().map(cost).collect()
     }
+}
+
+/// A skill and its line in the system prompt's list.
+fn skill_entry(skill: &Skill) -> (String, Text) {
+    let entry = format!("{}: {} ({})", skill.name, skill.description, skill.location);
+    (format!("skill:{}", skill.name), Text::new(entry))
 }
 
 /// A breakpoint of the request: a cache entry is requested up to this block.

@@ -31,6 +31,10 @@ pub struct InstructionKinds {
     pub cursor_rules: bool,
     /// Files that instruction files name with `@path`.
     pub imports: bool,
+    /// `~/.claude/CLAUDE.md`.
+    pub home_claude_md: bool,
+    /// `~/.codex/AGENTS.md`.
+    pub home_codex_md: bool,
 }
 
 impl InstructionKinds {
@@ -42,7 +46,15 @@ impl InstructionKinds {
         copilot_instructions: true,
         cursor_rules: true,
         imports: true,
+        home_claude_md: true,
+        home_codex_md: true,
     };
+
+    /// What the user wrote for other agents in the home folder, in order of preference.
+    fn home_names(self) -> impl Iterator<Item = &'static str> {
+        let names = [(".claude/CLAUDE.md", self.home_claude_md), (".codex/AGENTS.md", self.home_codex_md)];
+        names.into_iter().filter(|(_, is_read)| *is_read).map(|(name, _)| name)
+    }
 
     /// The names of the files that every folder may have, in order.
     fn names(self) -> impl Iterator<Item = &'static str> {
@@ -65,12 +77,14 @@ pub struct InstructionPlaces<'a> {
     pub working_directory: &'a Path,
     /// The user's config folder.
     pub user_folder: Option<&'a Path>,
-    /// The user's home folder: what `~` means in an import of the user's own file.
+    /// The user's home folder: what `~` means in an import of the user's own file, and where other agents
+    /// keep the user's instructions.
     pub home: Option<&'a Path>,
 }
 
 /// Reads the instructions that apply in the working directory, most general first: the user's, then
-/// those of each folder from the root down. Each is a path for display and a text; the user's files
+/// those of each folder from the root down. If the config folder has none, the user's are those of the
+/// first other agent that has some in the home folder. Each is a path for display and a text; the user's files
 /// are shown without their path on the machine. A file that another one imports follows it.
 ///
 /// A file that exists but cannot be read is returned with a note instead of its text, so that its
@@ -89,6 +103,14 @@ pub fn read_instructions(
     for name in user_folder.iter().flat_map(|_| kinds.names()) {
         if let Some(path) = user_folder.map(|folder| folder.join(name)).filter(|path| is_there(path)) {
             reader.add(&path, format!("{name} (user)"), Owner::User);
+        }
+    }
+    for name in home.iter().flat_map(|_| kinds.home_names()) {
+        if !reader.found.is_empty() {
+            break;
+        }
+        if let Some(path) = home.map(|home| home.join(name)).filter(|path| is_there(path)) {
+            reader.add(&path, format!("~/{name}"), Owner::User);
         }
     }
     for folder in folders_down_to(root, working_directory) {

@@ -52,6 +52,8 @@ pub struct AgentDefinition {
     pub budget: TaskBudget,
     /// Path of its file. None for a built-in one.
     pub path: Option<PathBuf>,
+    /// Whether the model is told that it can give it tasks.
+    pub listed: bool,
 }
 
 /// The front matter of an agent. Fields that other agents write there are ignored.
@@ -104,6 +106,7 @@ impl AgentDefinition {
             model: matter.model.filter(|model| model != "inherit" && !model.trim().is_empty()),
             budget: matter.budget,
             path: path.map(Path::to_path_buf),
+            listed: true,
         })
     }
 

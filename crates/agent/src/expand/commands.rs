@@ -5,7 +5,7 @@ use std::path::Path;
 use hardpan_files::FileGuard;
 use hardpan_workspace::{CursorRule, FrontMatter, RuleScope};
 
-use super::discover::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, location, shortened, template_name};
+use super::discover::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, is_listed, location, shortened, template_name};
 use super::frontmatter::one_line;
 use super::{ExpansionFault, FolderOwner, Skill, Template, read_file};
 
@@ -43,6 +43,7 @@ pub(super) fn read_command(
         argument_hint: field("argument-hint"),
         path: path.to_owned(),
         body: matter.body.to_owned(),
+        listed: is_listed(owner),
         name,
         notes,
     })
@@ -77,7 +78,15 @@ pub(super) fn read_rule(
         return Ok(None);
     }
     let name = skill_name(template_name(path)?);
-    Ok(Some(Skill { name, description, location: shown, path: path.to_owned(), body: rule.body, listed }))
+    Ok(Some(Skill {
+        name,
+        description,
+        location: shown,
+        path: path.to_owned(),
+        body: rule.body,
+        listed,
+        is_kept_back: false,
+    }))
 }
 
 /// A name that a skill can have: `My_Rule` is `my-rule`.
@@ -106,7 +115,7 @@ mod tests {
             fs::write(path, text).unwrap();
             trusted.insert(PathBuf::from(name), text.as_bytes().to_vec());
         }
-        let folders = Folder::defaults(None, Some((place.path(), &Arc::new(trusted))), foreign);
+        let folders = Folder::defaults(None, None, Some((place.path(), &Arc::new(trusted))), foreign);
         let found = Expansions::discover(&FileGuard::for_folder(place.path()), &folders, &["help"]);
         (place, found)
     }

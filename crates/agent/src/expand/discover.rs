@@ -33,8 +33,10 @@ pub fn discover(guard: &FileGuard, folders: &[Folder], reserved: &[&str]) -> Exp
         templates: BTreeMap::new(),
         agents: BTreeMap::new(),
         problems: Vec::new(),
+        is_home: false,
     };
     for folder in folders {
+        search.is_home = matches!(folder.owner, FolderOwner::Home { .. });
         for path in search.named_entries(folder) {
             match folder.contents {
                 FolderContents::Skills => search.add_skill(&path, &folder.owner),
@@ -63,6 +65,8 @@ struct Search<'a> {
     templates: BTreeMap<String, Template>,
     agents: BTreeMap<String, AgentDefinition>,
     problems: Vec<ExpansionProblem>,
+    /// Whether the folder is one that the user has for another agent.
+    is_home: bool,
 }
 
 impl Search<'_> {
@@ -189,6 +193,10 @@ impl Search<'_> {
     }
 
     fn report(&mut self, path: &Path, fault: ExpansionFault) {
+        let is_taken = matches!(fault, ExpansionFault::Duplicate { .. } | ExpansionFault::Reserved { .. });
+        if self.is_home && is_taken {
+            return;
+        }
         self.problems.push(ExpansionProblem { path: path.to_owned(), fault });
     }
 }
@@ -236,7 +244,8 @@ fn read_skill(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<Ski
         location: location(path, owner),
         path: path.to_owned(),
         body: body.to_owned(),
-        listed: !matter.disable_model_invocation,
+        listed: is_listed(owner) && !matter.disable_model_invocation,
+        is_kept_back: !is_listed(owner) && !matter.disable_model_invocation,
     })
 }
 
@@ -246,7 +255,13 @@ fn read_agent(
     owner: &FolderOwner,
 ) -> Result<AgentDefinition, ExpansionFault> {
     let text = read_file::read_text(guard, path, owner)?;
-    AgentDefinition::parse(template_name(path)?, Some(path), &text)
+    let agent = AgentDefinition::parse(template_name(path)?, Some(path), &text)?;
+    Ok(AgentDefinition { listed: is_listed(owner), ..agent })
+}
+
+/// Whether the model is told of skills and agents of an owner.
+pub(super) fn is_listed(owner: &FolderOwner) -> bool {
+    !matches!(owner, FolderOwner::Home { listed: false })
 }
 
 pub(super) fn check_skill_name(name: &str) -> Result<(), ExpansionFault> {
@@ -281,6 +296,7 @@ fn read_template(
         argument_hint: matter.argument_hint.map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         path: path.to_owned(),
         body: body.to_owned(),
+        listed: is_listed(owner),
         notes: Vec::new(),
     })
 }
@@ -304,7 +320,7 @@ pub(super) fn shortened(line: &str) -> String {
 /// its paths are relative.
 pub(super) fn location(path: &Path, owner: &FolderOwner) -> String {
     let shown = match owner {
-        FolderOwner::User => path,
+        FolderOwner::User | FolderOwner::Home { .. } => path,
         FolderOwner::Project { root, .. } => path.strip_prefix(root).unwrap_or(path),
     };
     shown.display().to_string()

@@ -14,7 +14,7 @@ pub const MAX_BYTES: u64 = 256 * 1024;
 /// Reads a file's text, or says why it cannot be used.
 pub fn read_text(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<String, ExpansionFault> {
     let opened = match owner {
-        FolderOwner::User => guard.open_user_file(path),
+        FolderOwner::User | FolderOwner::Home { .. } => guard.open_user_file(path),
         FolderOwner::Project { .. } => guard.open(path),
     };
     let bytes = opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(|reason| match reason {
@@ -25,7 +25,7 @@ pub fn read_text(guard: &FileGuard, path: &Path, owner: &FolderOwner) -> Result<
         reason => read_fault(path, reason.into()),
     })?;
     let bytes = match owner {
-        FolderOwner::User => bytes,
+        FolderOwner::User | FolderOwner::Home { .. } => bytes,
         // As it was when the user trusted it.
         FolderOwner::Project { root, files } => {
             let trusted = path.strip_prefix(root).ok().and_then(|path| files.get(path));

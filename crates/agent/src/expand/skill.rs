@@ -20,6 +20,8 @@ pub struct Skill {
     pub body: String,
     /// Whether the system prompt lists it: false with `disable-model-invocation: true`.
     pub listed: bool,
+    /// Whether it is not listed because the user keeps it in the home folder for another agent.
+    pub is_kept_back: bool,
 }
 
 impl Skill {
@@ -115,6 +117,7 @@ mod tests {
             path: location.into(),
             body: body.into(),
             listed: true,
+            is_kept_back: false,
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Template {
     pub path: PathBuf,
     /// The text below the front matter.
     pub body: String,
+    /// Whether the model may be told of it: false for what the user has for another agent.
+    pub listed: bool,
     /// What the person is told when it is called: what of the file Hardpan does not do.
     pub notes: Vec<String>,
 }
@@ -58,6 +60,7 @@ mod tests {
             argument_hint: None,
             path: "t.md".into(),
             body: body.into(),
+            listed: true,
             notes: Vec::new(),
         }
     }

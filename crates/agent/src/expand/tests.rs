@@ -23,7 +23,7 @@ fn discovered(place: &Path) -> Expansions {
     let project = place.join("project");
     let files = Arc::new(files_below(&project, &project));
     let folders =
-        Folder::defaults(Some(&place.join("config")), Some((&project, &files)), ForeignFolders::ALL);
+        Folder::defaults(Some(&place.join("config")), None, Some((&project, &files)), ForeignFolders::ALL);
     Expansions::discover(&FileGuard::for_folder(&project), &folders, &["help", "model"])
 }
 
@@ -95,6 +95,81 @@ fn skills_of_user_and_project_are_found_and_called() {
         (expected, Some(UsedExpansion::Skill("deploy".into())))
     );
     assert!(found.expand("/skill:one").text.ends_with("One.\n</skill>"));
+}
+
+#[test]
+fn what_the_home_folder_has_for_other_agents_comes_after_the_user_s_own() {
+    let skill =
+        |name: &str, text: &str| format!("---\nname: {name}\ndescription: About {name}.\n---\n{text}\n");
+    let place = place(&[
+        ("config/skills/sort.md", skill("sort", "Own.").as_bytes()),
+        ("config/templates/fix.md", b"Own."),
+        ("home/.claude/skills/sort/SKILL.md", skill("sort", "Claude.").as_bytes()),
+        ("home/.claude/skills/test/SKILL.md", skill("test", "Claude.").as_bytes()),
+        ("home/.agents/skills/test/SKILL.md", skill("test", "Agents.").as_bytes()),
+        ("home/.agents/skills/tidy/SKILL.md", skill("tidy", "Agents.").as_bytes()),
+        ("home/.claude/commands/fix.md", b"Claude."),
+        ("home/.claude/commands/help.md", b"Claude."),
+        ("home/.claude/commands/web/page.md", b"Claude $1."),
+        ("home/.codex/prompts/page.md", b"---\nargument-hint: NAME\n---\nCodex $1."),
+        ("home/.claude/agents/tester.md", b"---\nname: tester\n---\nYou test."),
+        ("project/.claude/skills/tidy/SKILL.md", skill("tidy", "Project.").as_bytes()),
+        ("project/.hardpan/templates/page.md", b"Project."),
+    ]);
+    let (config, home, project) =
+        (place.path().join("config"), place.path().join("home"), place.path().join("project"));
+    let files = Arc::new(files_below(&project, &project));
+    let found = |foreign| {
+        let folders = Folder::defaults(Some(&config), Some(&home), Some((&project, &files)), foreign);
+        Expansions::discover(&FileGuard::for_folder(&project), &folders, &["help"])
+    };
+    let unlisted = found(ForeignFolders { home_listed: false, ..ForeignFolders::ALL });
+    let said = |call: &str| {
+        let text = unlisted.expand(call).text;
+        ["Own.", "Claude", "Agents.", "Codex", "Project."].into_iter().find(|who| text.contains(who))
+    };
+    assert_eq!(said("/skill:sort"), Some("Own."));
+    assert_eq!(said("/skill:test"), Some("Claude"));
+    assert_eq!(said("/skill:tidy"), Some("Agents."));
+    assert_eq!(said("/fix"), Some("Own."));
+    assert_eq!(unlisted.expand("/web:page home").text, "Claude home.");
+    assert_eq!(unlisted.expand("/page home").text, "Codex home.");
+    // The other agent does not know which names are taken here; the project should.
+    assert_eq!(
+        problems(place.path(), &unlisted),
+        pairs(&[
+            (
+                "project/.claude/skills/tidy/SKILL.md",
+                "the skill tidy is already in home/.agents/skills/tidy/SKILL.md, which is used: rename one of them"
+            ),
+            (
+                "project/.hardpan/templates/page.md",
+                "the template page is already in home/.codex/prompts/page.md, which is used: rename one of them"
+            ),
+        ])
+    );
+    let names =
+        |skills: Vec<hardpan_context::Skill>| skills.into_iter().map(|skill| skill.name).collect::<Vec<_>>();
+    assert_eq!(names(unlisted.model_listing()), ["sort"]);
+    assert_eq!(names(unlisted.unlisted_home_skills()), ["test", "tidy"]);
+    let listed = found(ForeignFolders::ALL);
+    assert_eq!(names(listed.model_listing()), ["sort", "test", "tidy"]);
+    assert_eq!(names(listed.unlisted_home_skills()), [""; 0]);
+    let is_told = |expansions: &Expansions| {
+        expansions.agents.iter().find(|agent| agent.name == "tester").map(|agent| agent.listed)
+    };
+    assert_eq!((is_told(&unlisted), is_told(&listed)), (Some(false), Some(true)));
+    let none = found(ForeignFolders {
+        home_claude_commands: false,
+        home_codex_prompts: false,
+        home_claude_skills: false,
+        home_agents_skills: false,
+        home_claude_agents: false,
+        ..ForeignFolders::ALL
+    });
+    let skills: Vec<&str> = none.skills.iter().map(|skill| skill.name.as_str()).collect();
+    let templates: Vec<&str> = none.templates.iter().map(|template| template.name.as_str()).collect();
+    assert_eq!((skills, templates, is_told(&none)), (vec!["sort", "tidy"], vec!["fix", "page"], None));
 }
 
 #[test]
@@ -350,6 +425,7 @@ fn template(body: String) -> Template {
         argument_hint: None,
         path: "t.md".into(),
         body,
+        listed: true,
         notes: Vec::new(),
     }
 }
@@ -389,6 +465,7 @@ proptest! {
             path: "s.md".into(),
             body: body.clone(),
             listed: true,
+            is_kept_back: false,
         };
         let known = Expansions { skills: vec![skill], templates: vec![template(body)], agents: vec![], problems: vec![] };
         let plain = known.expand(&text);

@@ -28,7 +28,7 @@ use super::readings::{FileKey, FileReading, Readings, StatusReading, TreeReading
 use crate::git_panels::GitReader;
 use crate::notice::{Notice, NoticeSink};
 use crate::prompt_settings::PromptSettings;
-use crate::settings::{Settings, WebSearchSetting};
+use crate::settings::{Settings, UserFolders, WebSearchSetting};
 use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 
 /// What the description of the repository keeps from request to request.
@@ -433,10 +433,11 @@ pub(crate) fn discover_expansions(
     settings: &Settings,
     reserved: &[&'static str],
 ) -> Expansions {
-    let config = settings.user_folders.config.as_deref();
+    let UserFolders { config, home, .. } = &settings.user_folders;
     let trusted = settings.project_files.as_ref();
     let trusted = trusted.map(|project| (&*scope.root, project.files()));
-    let folders = Folder::defaults(config, trusted, settings.config.conventions.foreign_folders());
+    let foreign = settings.config.conventions.foreign_folders();
+    let folders = Folder::defaults(config.as_deref(), home.as_deref(), trusted, foreign);
     Expansions::discover(&scope.guard(), &folders, reserved)
 }
 
@@ -453,13 +454,12 @@ fn snapshot_of_folder(scope: &Scope, settings: &Settings, now: Timestamp) -> Sna
 /// The instructions of the folder.
 fn read_system(scope: &Scope, settings: &Settings) -> SystemEntry {
     let Scope { folder, root, .. } = scope;
-    let config = settings.user_folders.config.as_deref();
-    let home = std::env::home_dir();
+    let UserFolders { config, home, .. } = &settings.user_folders;
     let places = InstructionPlaces {
         root,
         working_directory: folder,
-        user_folder: config,
-        home: home.as_deref().filter(|home| home.is_absolute()),
+        user_folder: config.as_deref(),
+        home: home.as_deref(),
     };
     let kinds = settings.config.conventions.instruction_kinds();
     let instructions = workspace::read_instructions(&scope.guard(), &places, kinds);

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hardpan_agent::expand::ForeignFolders;
+
 /// The user's folders. Each may be missing, on a system without a home folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserFolders {
@@ -13,6 +15,8 @@ pub struct UserFolders {
     pub data: Option<PathBuf>,
     /// What can be made again.
     pub cache: Option<PathBuf>,
+    /// The home folder, for what the user keeps there for other agents.
+    pub home: Option<PathBuf>,
 }
 
 impl UserFolders {
@@ -24,10 +28,11 @@ impl UserFolders {
             state: user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
             data: user_folder("HARDPAN_DATA_DIR", "XDG_DATA_HOME", ".local/share"),
             cache: user_folder("HARDPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+            home: std::env::home_dir().filter(|home| home.is_absolute()),
         }
     }
 
-    /// Four folders below one, for tests and for programs that keep everything together.
+    /// Five folders below one, for tests and for programs that keep everything together.
     pub fn below(folder: &Path) -> Self {
         let below = |name: &str| Some(folder.join(name));
         UserFolders {
@@ -35,7 +40,15 @@ impl UserFolders {
             state: below("state"),
             data: below("data"),
             cache: below("cache"),
+            home: below("home"),
         }
+    }
+
+    /// The folders of the user's skills: our own, and those of other agents that are used.
+    pub fn skills(&self, foreign: &ForeignFolders) -> Vec<PathBuf> {
+        let own = self.config.iter().map(|config| config.join("skills"));
+        let others = self.home.iter().flat_map(|home| foreign.home_skills().map(|name| home.join(name)));
+        own.chain(others.filter(|folder| folder.is_dir())).collect()
     }
 
     /// The folder of the stored conversations.

@@ -79,7 +79,10 @@ fn declaration(phrases: &TaskPhrases, agents: &[AgentDefinition]) -> Declaration
     };
     let values = [("name", DEFAULT_AGENT), ("description", &*phrases.default_agent)];
     let default = fill_template(&phrases.agent, &values);
-    let listed: Vec<String> = [default].into_iter().chain(agents.iter().take(MAX_AGENTS).map(name)).collect();
+    let listed: Vec<String> = [default]
+        .into_iter()
+        .chain(agents.iter().filter(|agent| agent.listed).take(MAX_AGENTS).map(name))
+        .collect();
     let agents = fill_template(&phrases.agents, &[("agents", &listed.join(", "))]);
     let text = |description: &str| json!({"type": "string", "description": description});
     let mut context = text(&phrases.context_argument);

@@ -264,7 +264,7 @@ fn run_of(part: &RecordedPart) -> Run {
 fn has_image(part: &RecordedPart) -> bool {
     match part {
         RecordedPart::Image { .. } => true,
-        RecordedPart::Result(result) => result.images > 0,
+        RecordedPart::Result(result) => !result.images.is_empty(),
         RecordedPart::Text(_) | RecordedPart::Reasoning(_) | RecordedPart::Call(_) => false,
     }
 }

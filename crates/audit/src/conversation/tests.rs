@@ -76,7 +76,13 @@ fn a_session_of_claude_code_becomes_one_of_ours() {
             "user",
             "e",
             Some("d"),
-            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "found", "is_error": true}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "found"}, {"type": "image", "source": {"type": "base64", "data": PNG}}, {"type": "image", "source": {"type": "file"}}], "is_error": true}]}),
+        ),
+        line(
+            "user",
+            "f",
+            Some("e"),
+            json!({"role": "user", "content": "<local-command-stdout>$0.10</local-command-stdout>"}),
         ),
         side,
     ];
@@ -84,29 +90,37 @@ fn a_session_of_claude_code_becomes_one_of_ours() {
     let expected = [
         "user Look | image/png",
         "claude-opus-4-5 (I should look) | imported_1:mcp__a_b_c{\"path\":\"x\"}",
-        "imported_1! found",
+        "imported_1! found | image/png",
     ];
     assert_eq!(outline(&conversation), expected);
-    assert_eq!(conversation.left_out, LeftOut { other_branches: 2, ..LeftOut::default() });
+    let left_out = LeftOut { other_branches: 2, images: 1, agent_messages: 1, ..LeftOut::default() };
+    assert_eq!(conversation.left_out, left_out);
     assert_eq!(conversation.model.as_deref(), Some("claude-opus-4-5"));
 }
 
 #[test]
 fn a_session_of_codex_becomes_one_of_ours() {
     let line = |kind: &str, payload: Value| json!({"timestamp": "2026-11-16T10:00:00Z", "type": kind, "payload": payload});
+    let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
     let lines = [
         line("session_meta", json!({"id": "s", "cwd": "/w"})),
-        line("turn_context", json!({"model": "gpt-5.1-codex"})),
         line(
             "response_item",
-            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Patch it"}]}),
+            json!({"type": "additional_tools", "role": "developer", "tools": [{"name": "exec"}]}),
         ),
+        line("response_item", said("developer", "You are Codex.")),
+        line("response_item", said("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>")),
+        line("turn_context", json!({"model": "gpt-5.1-codex"})),
+        line("response_item", said("user", "Patch it")),
         line("response_item", json!({"type": "reasoning", "encrypted_content": "gAAAAABxyz", "summary": []})),
         line(
             "response_item",
             json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "c1", "input": "*** Begin Patch"}),
         ),
-        line("response_item", json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "Done"})),
+        line(
+            "response_item",
+            json!({"type": "custom_tool_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "Done"}, {"type": "input_image", "image_url": format!("data:image/png;base64,{PNG}")}]}),
+        ),
         line("response_item", json!({"type": "function_call_output", "call_id": "lost", "output": "?"})),
         line(
             "response_item",
@@ -120,9 +134,37 @@ fn a_session_of_codex_becomes_one_of_ours() {
         outline.iter().any(|line| line.contains("imported_1:apply_patch{\"input\":\"*** Begin Patch\"}")),
         "{outline:?}"
     );
-    assert!(outline.contains(&"imported_1 Done".to_owned()), "{outline:?}");
+    assert!(outline.contains(&"imported_1 Done | image/png".to_owned()), "{outline:?}");
     assert!(outline.last().unwrap().ends_with("Patched."), "{outline:?}");
-    assert_eq!(conversation.left_out.results_without_call, 1);
+    let left_out =
+        LeftOut { encrypted_reasoning: 1, results_without_call: 1, agent_messages: 3, ..LeftOut::default() };
+    assert_eq!(conversation.left_out, left_out);
+}
+
+#[test]
+fn a_compaction_of_codex_keeps_what_was_said_and_nothing_of_codex_itself() {
+    let line = |kind: &str, payload: Value| json!({"timestamp": "2026-11-16T10:00:00Z", "type": kind, "payload": payload});
+    let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+    let tools = json!({"type": "additional_tools", "role": "developer", "tools": [{"name": "exec"}]});
+    let start = [
+        line("session_meta", json!({"id": "s", "cwd": "/w"})),
+        line("response_item", said("user", "Begin")),
+        line("response_item", said("assistant", "Begun.")),
+    ];
+    let history =
+        json!([tools, said("developer", "You are Codex."), said("user", "Begin"), said("user", "It began.")]);
+    let readable = line("compacted", json!({"message": "It began.", "replacement_history": history}));
+    let sealed = json!([tools, {"type": "compaction", "encrypted_content": "gAAAAABxyz"}]);
+    let encrypted = line("compacted", json!({"message": "", "replacement_history": sealed}));
+    let after = line("response_item", said("user", "Go on"));
+    let conversation = imported(&[&start[..], &[readable, after.clone()]].concat());
+    let expected = ["user Begin", "? Begun.", "compaction Begin\n\nIt began. from None", "user Go on"];
+    assert_eq!(outline(&conversation), expected);
+    assert_eq!(conversation.left_out, LeftOut { agent_messages: 1, ..LeftOut::default() });
+    let conversation = imported(&[&start[..], &[encrypted, after]].concat());
+    assert_eq!(outline(&conversation), ["user Begin", "? Begun.", "user Go on"]);
+    let left_out = LeftOut { agent_messages: 1, unreadable_summaries: 1, ..LeftOut::default() };
+    assert_eq!(conversation.left_out, left_out);
 }
 
 #[test]
@@ -133,8 +175,17 @@ fn a_session_of_pi_becomes_one_of_ours() {
         json!({"type": "message", "id": "2", "parentId": "1", "timestamp": "2026-11-16T10:00:01Z", "message": {"role": "assistant", "provider": "anthropic", "model": "claude-sonnet-5", "content": [{"type": "text", "text": "Going"}], "usage": {"input": 5, "output": 1, "cacheRead": 0, "cacheWrite": 0}}}),
         json!({"type": "compaction", "id": "3", "parentId": "2", "timestamp": "2026-11-16T10:00:02Z", "summary": "They went", "firstKeptEntryId": "2", "tokensBefore": 9}),
         json!({"type": "message", "id": "4", "parentId": "3", "timestamp": "2026-11-16T10:00:03Z", "message": {"role": "user", "content": "On"}}),
+        json!({"type": "message", "id": "5", "parentId": "4", "timestamp": "2026-11-16T10:00:04Z", "message": {"role": "assistant", "provider": "anthropic", "model": "claude-sonnet-5", "content": [{"type": "toolCall", "id": "t", "name": "read", "arguments": {"path": "a.png"}}], "usage": {"input": 5, "output": 1, "cacheRead": 0, "cacheWrite": 0}}}),
+        json!({"type": "message", "id": "6", "parentId": "5", "timestamp": "2026-11-16T10:00:05Z", "message": {"role": "toolResult", "toolCallId": "t", "toolName": "read", "content": [{"type": "text", "text": "An image"}, {"type": "image", "mimeType": "image/png", "data": PNG}], "isError": false}}),
     ];
-    let expected = ["user Go", "claude-sonnet-5 Going", "compaction They went from Some(\"i2\")", "user On"];
+    let expected = [
+        "user Go",
+        "claude-sonnet-5 Going",
+        "compaction They went from Some(\"i2\")",
+        "user On",
+        "claude-sonnet-5 imported_1:read{\"path\":\"a.png\"}",
+        "imported_1 An image | image/png",
+    ];
     assert_eq!(outline(&imported(&lines)), expected);
 }
 
@@ -153,7 +204,7 @@ fn any_part() -> impl Strategy<Value = RecordedPart> {
         RecordedPart::Result(RecordedResult {
             call: call.as_str().into(),
             text: text.as_str().into(),
-            images,
+            images: vec![None; images],
             failed,
         })
     });
@@ -169,11 +220,11 @@ fn any_part() -> impl Strategy<Value = RecordedPart> {
 proptest! {
     #[test]
     fn whatever_was_recorded_the_session_is_whole(
-        messages in proptest::collection::vec((0..3_u8, proptest::collection::vec(any_part(), 0..5), any::<u8>()), 0..20)
+        messages in proptest::collection::vec((0..4_u8, proptest::collection::vec(any_part(), 0..5), any::<u8>()), 0..20)
     ) {
         let mut recording = Recording::new("s", crate::SourceAgent::Pi);
         for (speaker, parts, parent) in messages {
-            let speaker = [Speaker::User, Speaker::Assistant, Speaker::Tool][usize::from(speaker)];
+            let speaker = [Speaker::User, Speaker::Assistant, Speaker::Tool, Speaker::Agent][usize::from(speaker)];
             let count = recording.entries.len();
             let parent = count.checked_sub(1 + usize::from(parent) % 2);
             recording.add_entry(count + 1, parent, None, EntryContent::Message { speaker, parts });

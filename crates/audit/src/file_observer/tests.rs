@@ -41,7 +41,7 @@ impl TrackedConversation {
         let result = RecordedResult {
             call: "c".into(),
             text: Arc::from(answer),
-            images: 0,
+            images: Vec::new(),
             failed: status == CallStatus::Failed,
         };
         self.files.observe(&call, &result);

@@ -31,6 +31,8 @@ use super::{
 const SYNTHETIC: &str = "<synthetic>";
 /// How the message begins that follows an answer which the user stopped.
 const INTERRUPTED: &str = "[Request interrupted by user";
+/// How messages begin that tell of Claude Code's own commands, such as `/cost`: a warning, and their output.
+const LOCAL_COMMAND: &str = "<local-command-";
 
 pub(super) const FORMAT: RecordingFormat =
     RecordingFormat { agent: SourceAgent::ClaudeCode, recognizes, read };
@@ -219,7 +221,12 @@ impl ClaudeCodeReader {
         let answer =
             parent.filter(|_| is_result).map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
         let parent = answer.and_then(|answer| self.last_result.get(&answer)).copied().or(parent);
-        let speaker = if is_result { Speaker::Tool } else { Speaker::User };
+        let is_local = matches!(&parts[0], RecordedPart::Text(text) if text.starts_with(LOCAL_COMMAND));
+        let speaker = match (is_result, is_local) {
+            (true, _) => Speaker::Tool,
+            (false, true) => Speaker::Agent,
+            (false, false) => Speaker::User,
+        };
         let entry = recording.add_entry(number, parent, at, EntryContent::Message { speaker, parts });
         if let Some(answer) = answer {
             self.round.insert(entry, answer);
@@ -323,7 +330,8 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
                     content.iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into()
                 }
             };
-            let images = content.iter().filter(|part| part.str("type") == Some("image")).count();
+            let images = content.iter().filter(|part| part.str("type") == Some("image"));
+            let images = images.map(|part| RecordedPart::usable_image(image_data(part))).collect();
             let call = block.str("tool_use_id").unwrap_or_default().into();
             RecordedPart::Result(RecordedResult { call, text, images, failed: block.is("is_error") })
         }
@@ -332,6 +340,9 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
 }
 
 fn image_part(block: &Value) -> RecordedPart {
-    let data = block.get("source").and_then(|source| source.str("data"));
-    RecordedPart::image(data)
+    RecordedPart::image(image_data(block))
+}
+
+fn image_data(block: &Value) -> Option<&str> {
+    block.get("source").and_then(|source| source.str("data"))
 }

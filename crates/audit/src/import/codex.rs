@@ -3,7 +3,7 @@
 //! Lines are `{timestamp, type, payload}`. The items of an answer come first, then a `token_count`
 //! with its usage, which can be repeated: every change of the total is a request.
 
-use hardpan_prompt::TokenUsage;
+use hardpan_prompt::{Image, TokenUsage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -79,13 +79,7 @@ impl CodexReader {
             Some("turn_context") => self.read_turn_context(payload),
             Some("world_state") => self.read_world_state(payload),
             Some("response_item") => self.read_item(recording, number, payload, at),
-            Some("compacted") => {
-                let kept =
-                    payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
-                let summary = payload.str("message").unwrap_or_default().to_owned() + &kept;
-                let content = EntryContent::Compaction { summary: summary.into(), kept: None };
-                self.push_entry(recording, number, at, content);
-            }
+            Some("compacted") => self.read_compaction(recording, number, payload, at),
             Some("event_msg") => self.read_event(recording, number, payload, at),
             _ => {}
         }
@@ -137,6 +131,41 @@ impl CodexReader {
         self.last = Some(entry);
         self.open = None;
         entry
+    }
+
+    /// A compaction, and what Codex tells its model again after it. The history that takes the place of the
+    /// conversation has the summary as its last message, after what the user had said.
+    fn read_compaction(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        payload: &Value,
+        at: Option<Moment>,
+    ) {
+        let mut said: Vec<Arc<str>> = Vec::new();
+        let mut told = String::new();
+        for item in payload.list("replacement_history") {
+            match recorded_parts(item) {
+                Some((Speaker::User | Speaker::Assistant, parts)) if item.str("type") == Some("message") => {
+                    said.extend(parts.into_iter().filter_map(|part| match part {
+                        RecordedPart::Text(text) => Some(text),
+                        _ => None,
+                    }));
+                }
+                _ => told.push_str(&item.to_string()),
+            }
+        }
+        if let Some(message) = payload.str("message")
+            && !said.iter().any(|text| text.contains(message))
+        {
+            said.push(message.into());
+        }
+        let content = EntryContent::Compaction { summary: said.join("\n\n").into(), kept: None };
+        self.push_entry(recording, number, at, content);
+        if !told.is_empty() {
+            let parts = vec![RecordedPart::Text(told.into())];
+            self.push_entry(recording, number, at, EntryContent::Message { speaker: Speaker::Agent, parts });
+        }
     }
 
     fn read_item(&mut self, recording: &mut Recording, number: usize, item: &Value, at: Option<Moment>) {
@@ -241,9 +270,14 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
     let id = || Arc::<str>::from(item.str("call_id").unwrap_or_default());
     Some(match item.str("type")? {
         "message" => {
-            let speaker =
-                if item.str("role") == Some("assistant") { Speaker::Assistant } else { Speaker::User };
-            (speaker, item.list("content").iter().filter_map(convert_block).collect())
+            let parts: Vec<RecordedPart> = item.list("content").iter().filter_map(convert_block).collect();
+            let speaker = match item.str("role") {
+                Some("assistant") => Speaker::Assistant,
+                Some("developer" | "system") => Speaker::Agent,
+                _ if describes_workplace(&parts) => Speaker::Agent,
+                _ => Speaker::User,
+            };
+            (speaker, parts)
         }
         "reasoning" => {
             let text = item.str("encrypted_content").map_or_else(|| reasoning_summary(item), Into::into);
@@ -279,7 +313,7 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
         // Tools that are declared within the conversation: appended, they leave the prefix as it is.
         "additional_tools" => {
             let tools: String = item.list("tools").iter().map(ToString::to_string).collect();
-            (Speaker::User, vec![RecordedPart::Text(tools.into())])
+            (Speaker::Agent, vec![RecordedPart::Text(tools.into())])
         }
         "function_call_output" | "custom_tool_call_output" => (
             Speaker::Tool,
@@ -287,6 +321,23 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
         ),
         _ => return None,
     })
+}
+
+/// How messages begin that Codex writes in the user's name, about the folder and its instructions. Hardpan
+/// tells both itself.
+const WORKPLACE: [&str; 4] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions for ",
+    "<permissions instructions>",
+];
+
+fn describes_workplace(parts: &[RecordedPart]) -> bool {
+    let is_one = |part: &RecordedPart| match part {
+        RecordedPart::Text(text) => WORKPLACE.iter().any(|start| text.trim_start().starts_with(start)),
+        _ => false,
+    };
+    !parts.is_empty() && parts.iter().all(is_one)
 }
 
 fn call_part(id: Arc<str>, tool: &str, arguments: &str, action: FileAction) -> RecordedPart {
@@ -315,11 +366,11 @@ fn convert_result(call: &Arc<str>, output: &Value) -> RecordedResult {
         Some(RecordedResult {
             call: call.clone(),
             text: text.into(),
-            images: 0,
+            images: Vec::new(),
             failed: exit != 0 || refused,
         })
     };
-    let plain = |text: &str, images: usize| {
+    let plain = |text: &str, images: Vec<Option<Image>>| {
         let code = text.strip_prefix("Exit code: ").and_then(|rest| rest.lines().next());
         RecordedResult {
             call: call.clone(),
@@ -331,14 +382,15 @@ fn convert_result(call: &Arc<str>, output: &Value) -> RecordedResult {
     match output {
         Value::String(text) if text.starts_with('{') => {
             let parsed = serde_json::from_str::<Value>(text).ok();
-            parsed.as_ref().and_then(whole).unwrap_or_else(|| plain(text, 0))
+            parsed.as_ref().and_then(whole).unwrap_or_else(|| plain(text, Vec::new()))
         }
-        Value::String(text) => plain(text, 0),
+        Value::String(text) => plain(text, Vec::new()),
         Value::Array(parts) => {
             let texts: Vec<&str> = parts.iter().filter_map(|part| part.str("text")).collect();
-            let images = parts.iter().filter(|part| part.str("type") == Some("input_image")).count();
+            let images = parts.iter().filter(|part| part.str("type") == Some("input_image"));
+            let images = images.map(|part| RecordedPart::usable_image(part.str("image_url"))).collect();
             plain(&texts.join("\n"), images)
         }
-        value => whole(value).unwrap_or_else(|| plain("", 0)),
+        value => whole(value).unwrap_or_else(|| plain("", Vec::new())),
     }
 }

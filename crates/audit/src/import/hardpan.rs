@@ -248,6 +248,14 @@ fn convert_result(call: &Arc<str>, content: &[MessagePart]) -> RecordedResult {
         .iter()
         .filter_map(|part| if let MessagePart::Text { text } = part { Some(text.as_str()) } else { None })
         .collect();
-    let images = content.iter().filter(|part| matches!(part, MessagePart::Image(_))).count();
-    RecordedResult { call: call.clone(), text: texts.join("\n").into(), images, failed: false }
+    let images = content.iter().filter_map(|part| match part {
+        MessagePart::Image(image) => Some(Some(image.clone())),
+        _ => None,
+    });
+    RecordedResult {
+        call: call.clone(),
+        text: texts.join("\n").into(),
+        images: images.collect(),
+        failed: false,
+    }
 }

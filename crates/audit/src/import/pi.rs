@@ -3,7 +3,7 @@
 //! Version 1 is a list; from version 2 on every entry has an id and a parent. `message.timestamp`
 //! is the start of the request, the entry's `timestamp` its end.
 
-use hardpan_prompt::TokenUsage;
+use hardpan_prompt::{Image, TokenUsage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -323,13 +323,14 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
     })
 }
 
-/// The texts of a message, joined, and how many images it has.
-fn text_of(message: &Value) -> (Arc<str>, usize) {
+/// The texts of a message, joined, and its images.
+fn text_of(message: &Value) -> (Arc<str>, Vec<Option<Image>>) {
     if let Some(text) = message.str("content") {
-        return (text.into(), 0);
+        return (text.into(), Vec::new());
     }
     let content = message.list("content");
     let texts: Vec<&str> = content.iter().filter_map(|block| block.str("text")).collect();
-    let images = content.iter().filter(|block| block.str("type") == Some("image")).count();
+    let images = content.iter().filter(|block| block.str("type") == Some("image"));
+    let images = images.map(|block| RecordedPart::usable_image(block.str("data"))).collect();
     (texts.join("\n").into(), images)
 }

@@ -161,7 +161,7 @@ fn convert_part(part: &Value) -> Option<RecordedPart> {
         return Some(RecordedPart::Result(RecordedResult {
             call: answer.str("id").or_else(|| answer.str("name")).unwrap_or_default().into(),
             text: text.into(),
-            images: 0,
+            images: Vec::new(),
             failed: failure.is_some(),
         }));
     }

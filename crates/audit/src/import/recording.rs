@@ -150,6 +150,8 @@ pub enum Speaker {
     Assistant,
     /// A tool that answers a call.
     Tool,
+    /// The agent, to its model: what it is, its tools, its workplace. It means nothing to another agent.
+    Agent,
 }
 
 /// A part of a message; a block in the terms of the providers.
@@ -176,6 +178,12 @@ impl RecordedPart {
     /// An image of base64 data, which may stand in a `data:` address. Its type is what its first bytes
     /// say, whatever the recording calls it.
     pub(super) fn image(data: Option<&str>) -> Self {
+        let bytes = data.unwrap_or_default().len() * 3 / 4;
+        RecordedPart::Image { bytes, image: Self::usable_image(data).map(Box::new) }
+    }
+
+    /// The same image, if providers take it.
+    pub(super) fn usable_image(data: Option<&str>) -> Option<Image> {
         let data = data.unwrap_or_default();
         let plain = match data.strip_prefix("data:").and_then(|address| address.split_once(";base64,")) {
             Some((_, plain)) => plain,
@@ -195,7 +203,7 @@ impl RecordedPart {
             height: None,
         });
         let is_usable = |image: &Image| image.check_data().is_ok() && image.check().is_ok();
-        RecordedPart::Image { bytes: data.len() * 3 / 4, image: image.filter(is_usable).map(Box::new) }
+        image.filter(is_usable)
     }
 }
 
@@ -219,8 +227,9 @@ pub struct RecordedResult {
     pub call: Arc<str>,
     /// Its texts, joined by line feeds.
     pub text: Arc<str>,
-    /// How many images it has.
-    pub images: usize,
+    /// Its images; none in the place of one that the recording does not hold in a form that providers
+    /// take.
+    pub images: Vec<Option<Image>>,
     /// Whether the call failed.
     pub failed: bool,
 }

@@ -167,9 +167,10 @@ impl<'a> ConvertedEntries<'a> {
     fn result_message(&mut self, entry: usize, index: usize, result: &RecordedResult) -> ConvertedMessage {
         let mut text =
             if result.text.trim().is_empty() { "(nothing)".to_owned() } else { result.text.to_string() };
-        (0..result.images).for_each(|image| text.push_str(&format!("\n[image {entry}.{index}.{image}]")));
+        (0..result.images.len())
+            .for_each(|image| text.push_str(&format!("\n[image {entry}.{index}.{image}]")));
         let text = Text::new(text);
-        let counted = self.count_text(&result.text) + result.images * IMAGE_TOKENS;
+        let counted = self.count_text(&result.text) + result.images.len() * IMAGE_TOKENS;
         let id = format!("e{entry}.{index}");
         let content = vec![MessagePart::text(text.clone())];
         let call = self.calls.get(&(entry, index)).copied();
@@ -200,7 +201,7 @@ impl<'a> ConvertedEntries<'a> {
             RecordedPart::Text(text) | RecordedPart::Reasoning(text) => (self.count)(text),
             RecordedPart::Image { .. } => IMAGE_TOKENS,
             RecordedPart::Call(call) => (self.count)(&format!("{}\n{}", call.tool, call.arguments)),
-            RecordedPart::Result(result) => (self.count)(&result.text) + result.images * IMAGE_TOKENS,
+            RecordedPart::Result(result) => (self.count)(&result.text) + result.images.len() * IMAGE_TOKENS,
         };
         parts.iter().map(count).sum()
     }

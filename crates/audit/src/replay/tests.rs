@@ -91,7 +91,7 @@ impl SessionBuilder {
         let arguments = format!("{action:?}").into();
         let call = RecordedCall { id: id.clone(), tool: "tool".into(), arguments, action };
         self.request(pause, grown, output, vec![RecordedPart::Call(call)]);
-        let result = RecordedResult { call: id, text: result.into(), images: 0, failed: false };
+        let result = RecordedResult { call: id, text: result.into(), images: Vec::new(), failed: false };
         self.say(Speaker::Tool, vec![RecordedPart::Result(result)]);
     }
 

@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SessionId, SessionUpdate, ToolCallContent, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationContentValue,
+    ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, PermissionOption, PermissionOptionKind,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SessionId, SessionUpdate,
+    StringPropertySchema, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
@@ -14,6 +15,8 @@ use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 use hardpan_app::attachment_price::AttachmentPrice;
 use hardpan_tools::{CallSubject, Scope};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
@@ -26,6 +29,9 @@ const ALLOW_ONCE: &str = "allow-once";
 const ALLOW_SESSION: &str = "allow-session";
 const ALLOW_ALWAYS: &str = "allow-always";
 const REJECT: &str = "reject";
+
+/// The one field of a form.
+const TEXT_FIELD: &str = "text";
 
 /// Asks the person of one session.
 pub struct ClientPrompter {
@@ -52,20 +58,40 @@ impl ClientPrompter {
         let _ = self.session.set((id, scope));
     }
 
+    /// The client's answer to a request that is written between the updates; none if there is none.
+    async fn request<T: DeserializeOwned>(&self, method: &str, request: impl Serialize) -> Option<T> {
+        let params = serde_json::to_value(request).ok()?;
+        let (message, answer) = self.connection.request(method, &params)?;
+        self.items.send(SessionItem::Message(message)).ok()?;
+        match answer.wait().await? {
+            Ok(answer) => serde_json::from_value(answer).ok(),
+            Err(error) => {
+                tracing::warn!(%error, method, "the client refused a question");
+                None
+            }
+        }
+    }
+
+    /// A text that the person types into a form, if the client has forms.
+    async fn ask_for_text(&self, title: String, field: StringPropertySchema) -> Option<String> {
+        self.connection.client().elicitation?.form?;
+        let (session, _) = self.session.get()?;
+        let schema = ElicitationSchema::new().property(TEXT_FIELD, field, true);
+        let form = ElicitationFormMode::new(ElicitationSessionScope::new(session.clone()), schema);
+        let request = CreateElicitationRequest::new(form, title);
+        let answer: CreateElicitationResponse = self.request("elicitation/create", request).await?;
+        let ElicitationAction::Accept(accepted) = answer.action else { return None };
+        match accepted.content?.remove(TEXT_FIELD)? {
+            ElicitationContentValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The id of the option that the person chose; none if there is no answer.
     async fn ask(&self, call: ToolCallUpdate, options: Vec<PermissionOption>) -> Option<String> {
         let (session, _) = self.session.get()?;
         let request = RequestPermissionRequest::new(session.clone(), call, options);
-        let params = serde_json::to_value(request).ok()?;
-        let (message, answer) = self.connection.request("session/request_permission", &params)?;
-        self.items.send(SessionItem::Message(message)).ok()?;
-        let answer: RequestPermissionResponse = match answer.wait().await? {
-            Ok(answer) => serde_json::from_value(answer).ok()?,
-            Err(error) => {
-                tracing::warn!(%error, "the client refused a permission request");
-                return None;
-            }
-        };
+        let answer: RequestPermissionResponse = self.request("session/request_permission", request).await?;
         match answer.outcome {
             RequestPermissionOutcome::Selected(selected) => Some(selected.option_id.0.to_string()),
             _ => None,
@@ -182,7 +208,7 @@ impl UserPrompter for ClientPrompter {
         })
     }
 
-    /// The protocol has no question for a line of text.
+    /// Only keys are asked for in this way, and the protocol's forms are not for secrets.
     fn ask_text<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
@@ -199,7 +225,16 @@ impl UserPrompter for ClientPrompter {
                     let chosen = self.ask_choice(title, "", choices).await?;
                     choices.get(chosen).cloned().map(DialogAnswer::Text)
                 }
-                Dialog::Input { .. } | Dialog::Editor { .. } => None,
+                Dialog::Input { title: label, placeholder } => {
+                    let field = StringPropertySchema::new().title(label.clone());
+                    let field = field.description(placeholder.clone().filter(|text| !text.is_empty()));
+                    self.ask_for_text(title, field).await.map(DialogAnswer::Text)
+                }
+                Dialog::Editor { title: label, text } => {
+                    let field = StringPropertySchema::new().title(label.clone());
+                    let field = field.default_value(text.clone());
+                    self.ask_for_text(title, field).await.map(DialogAnswer::Text)
+                }
             }
         })
     }

@@ -24,7 +24,7 @@ use super::initialize::missing_key;
 use super::options::{MODE, MODEL, THINKING, config_options, mode_by_id};
 use super::prompter::ClientPrompter;
 use super::tool_calls::file_change;
-use super::updates::{CallChanges, UpdateMapper, chunk};
+use super::updates::{CallChanges, UpdateMapper, chunk, plan};
 use crate::chat::commands::register_commands;
 use crate::event_reader::{OrderedQueue, QueueItem};
 use crate::page_chat::modes::{self, SharedMode};
@@ -38,6 +38,9 @@ const TERMINAL_COMMANDS: [&str; 6] = ["keys", "copy", "hud", "key", "queue", "un
 
 /// How often a run is asked to stop until it has stopped: it may not have begun when the client says so.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long commands may go on changing before the client is told: a server's come one by one.
+const COMMANDS_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is written between the updates that events lead to.
 pub enum SessionItem {
@@ -152,9 +155,33 @@ impl AcpSession {
             session.app.load_extensions().await;
             session.app.agent.start().await;
             session.app.watch_extensions();
-            session.update(session.commands());
+            let mut changes = session.app.agent.watch_commands();
+            let mut told = session.commands();
+            session.update(told.clone());
+            session.update_plan();
             drop(started);
+            // Servers start in the background, and those with prompts bring commands.
+            let open = Arc::downgrade(&session);
+            drop(session);
+            while changes.changed().await.is_ok() {
+                tokio::time::sleep(COMMANDS_PAUSE).await;
+                changes.mark_unchanged();
+                let Some(session) = open.upgrade() else { break };
+                let commands = session.commands();
+                if commands != told {
+                    session.update(commands.clone());
+                    told = commands;
+                }
+            }
         });
+    }
+
+    /// Shows the todo list that a conversation from earlier has.
+    fn update_plan(&self) {
+        let todos = self.app.panels.todos();
+        if !todos.is_empty() {
+            self.update(plan(todos));
+        }
     }
 
     /// Writes an update at once.

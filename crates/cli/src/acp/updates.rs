@@ -45,7 +45,8 @@ enum CallProgress {
 impl UpdateMapper {
     pub fn new(app: &Arc<ConversationApp>, changes: &CallChanges, shows_notices: bool) -> Self {
         let (app, changes) = (app.clone(), changes.clone());
-        UpdateMapper { app, changes, open_calls: BTreeMap::new(), plan: Vec::new(), shows_notices }
+        let plan = app.panels.todos();
+        UpdateMapper { app, changes, open_calls: BTreeMap::new(), plan, shows_notices }
     }
 
     /// What a client is told about an event, in order.
@@ -187,15 +188,7 @@ impl UpdateMapper {
             return None;
         }
         self.plan.clone_from(&todos);
-        let entry = |(text, status): (String, TodoStatus)| {
-            let status = match status {
-                TodoStatus::Open => PlanEntryStatus::Pending,
-                TodoStatus::Active => PlanEntryStatus::InProgress,
-                TodoStatus::Done => PlanEntryStatus::Completed,
-            };
-            PlanEntry::new(text, PlanEntryPriority::Medium, status)
-        };
-        Some(SessionUpdate::Plan(Plan::new(todos.into_iter().map(entry).collect())))
+        Some(plan(todos))
     }
 
     /// Something that the person should know.
@@ -208,6 +201,19 @@ impl UpdateMapper {
             false => SessionUpdate::AgentThoughtChunk(chunk(&format!("{text}\n\n"))),
         })
     }
+}
+
+/// A todo list as the protocol has it.
+pub fn plan(todos: Vec<(String, TodoStatus)>) -> SessionUpdate {
+    let entry = |(text, status): (String, TodoStatus)| {
+        let status = match status {
+            TodoStatus::Open => PlanEntryStatus::Pending,
+            TodoStatus::Active => PlanEntryStatus::InProgress,
+            TodoStatus::Done => PlanEntryStatus::Completed,
+        };
+        PlanEntry::new(text, PlanEntryPriority::Medium, status)
+    };
+    SessionUpdate::Plan(Plan::new(todos.into_iter().map(entry).collect()))
 }
 
 /// A text as a piece of a message.

@@ -32,6 +32,9 @@ pub struct ChatArgs {
     /// What Claude Code wants besides `stream-json`; changes nothing here
     #[arg(long, hide = true, requires = "output_format")]
     pub verbose: bool,
+    /// As Claude Code names it: `stream_event` lines with `stream-json`
+    #[arg(long, hide = true, requires = "output_format")]
+    pub include_partial_messages: bool,
     /// Show tokens, cache use and cost after each answer
     #[arg(long)]
     pub hud: bool,
@@ -47,7 +50,11 @@ pub struct ChatArgs {
 impl ChatArgs {
     /// How the conversation is printed, whichever flag says so.
     pub fn chat_output(&self) -> ChatOutput {
-        self.output_format.map_or(self.output, ChatOutput::from)
+        match self.output_format {
+            None => self.output,
+            Some(ClaudeOutput::StreamJson) if self.include_partial_messages => ChatOutput::ClaudePartialJson,
+            Some(format) => format.into(),
+        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hardpan_agent::events::MessageEnd;
+use hardpan_agent::events::{MessageEnd, MessageStart, MessageUpdate};
 use hardpan_agent::{AgentEvent, Spending};
 use hardpan_prompt::{Hash, MessageBody, MessagePart, NotRunReason, TokenUsage};
 use serde_json::{Map, Value, json};
 
+use super::answer_pieces::AnswerPieces;
 use super::{ScriptEnd, ScriptFormat, ScriptSession, joined_texts, used_since};
 
 /// How much is printed.
@@ -17,6 +18,8 @@ use super::{ScriptEnd, ScriptFormat, ScriptSession, joined_texts, used_since};
 pub enum Detail {
     /// A line per message, then the result.
     Messages,
+    /// The same, and a line for each piece of an answer that streams.
+    Pieces,
     /// The result alone.
     Result,
 }
@@ -37,6 +40,7 @@ pub struct ClaudeFormat {
     /// Names and arguments of calls, by their ids.
     calls: BTreeMap<Arc<str>, (Arc<str>, Value)>,
     denials: Vec<Value>,
+    pieces: AnswerPieces,
     lines: u64,
 }
 
@@ -55,6 +59,7 @@ impl ClaudeFormat {
             stop_reason: None,
             calls: BTreeMap::new(),
             denials: Vec::new(),
+            pieces: AnswerPieces::default(),
             lines: 0,
         }
     }
@@ -70,6 +75,29 @@ impl ClaudeFormat {
         line.insert("session_id".into(), self.session.as_str().into());
         line.insert("uuid".into(), line_id(&self.session, self.lines).into());
         line.into()
+    }
+
+    /// The lines for what of an answer an event tells before the answer is complete.
+    fn piece_lines(&mut self, event: &AgentEvent) -> Vec<Value> {
+        let events = match event {
+            AgentEvent::MessageStart(MessageStart { message, .. }) => match &*message.body {
+                MessageBody::Assistant { model, .. } => {
+                    vec![self.pieces.begin(&message.id.to_string(), model.as_deref().unwrap_or_default())]
+                }
+                _ => Vec::new(),
+            },
+            AgentEvent::MessageUpdate(MessageUpdate { delta, .. }) => self.pieces.add(delta),
+            AgentEvent::MessageEnd(MessageEnd { message, .. }) => match &*message.body {
+                MessageBody::Assistant { stop_reason, .. } => {
+                    let (usage, _) = message.facts.as_ref().and_then(|facts| facts.usage).unwrap_or_default();
+                    self.pieces.end(stop_reason.as_deref().map(wire_reason), &usage_json(&usage))
+                }
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let line = |event| self.line("stream_event", json!({"event": event, "parent_tool_use_id": null}));
+        events.into_iter().map(line).collect()
     }
 
     fn message(&mut self, ended: &MessageEnd, at: Duration) -> Option<Value> {
@@ -153,6 +181,10 @@ impl ScriptFormat for ClaudeFormat {
     }
 
     fn observe(&mut self, event: &AgentEvent, at: Duration) -> Vec<Value> {
+        let pieces = match self.detail {
+            Detail::Pieces => self.piece_lines(event),
+            Detail::Messages | Detail::Result => Vec::new(),
+        };
         let line = match event {
             AgentEvent::TurnStart(_) => {
                 self.turns += 1;
@@ -172,7 +204,8 @@ impl ScriptFormat for ClaudeFormat {
             }
             _ => None,
         };
-        line.into_iter().filter(|_| self.detail == Detail::Messages).collect()
+        let line = line.filter(|_| self.detail != Detail::Result);
+        pieces.into_iter().chain(line).collect()
     }
 
     fn end(&mut self, end: &ScriptEnd, at: Duration) -> Vec<Value> {

@@ -82,6 +82,52 @@ fn each_kind_can_be_left_out() {
 }
 
 #[test]
+fn the_home_folder_has_the_user_s_instructions_if_the_config_folder_has_none() {
+    let project = folder_of(&[("AGENTS.md", "project")]);
+    let found = |config: &[(&str, &str)], home: &[(&str, &str)], kinds| {
+        let (config, home) = (folder_of(config), folder_of(home));
+        let places = InstructionPlaces {
+            root: project.path(),
+            working_directory: project.path(),
+            user_folder: Some(config.path()),
+            home: Some(home.path()),
+        };
+        let found = read_instructions(&FileGuard::for_folder(project.path()), &places, kinds);
+        assert_eq!(found.last(), Some(&pair("AGENTS.md", "project")));
+        found[..found.len() - 1].to_vec()
+    };
+    let own = [("CLAUDE.md", "own")];
+    let claude = (".claude/CLAUDE.md", "claude @more.md @~/x.md");
+    let codex = (".codex/AGENTS.md", "codex");
+    let both = [claude, codex, (".claude/more.md", "more"), ("x.md", "x")];
+    let of_claude =
+        [pair("~/.claude/CLAUDE.md", claude.1), pair("more.md (user)", "more"), pair("~/x.md (user)", "x")];
+    let of_codex = [pair("~/.codex/AGENTS.md", "codex")];
+    let all = InstructionKinds::ALL;
+    assert_eq!(found(&own, &both, all), [pair("CLAUDE.md (user)", "own")]);
+    assert_eq!(found(&[], &both, all), of_claude);
+    assert_eq!(found(&[("AGENTS.md", " \n")], &both, all), of_claude);
+    assert_eq!(found(&[], &[(claude.0, "\n"), codex], all), of_codex);
+    assert_eq!(found(&own, &both, InstructionKinds { claude_md: false, ..all }), of_claude);
+    assert_eq!(found(&[], &both, InstructionKinds { home_claude_md: false, ..all }), of_codex);
+    let neither = InstructionKinds { home_claude_md: false, home_codex_md: false, ..all };
+    assert_eq!(found(&[], &both, neither), []);
+}
+
+#[test]
+fn a_project_that_is_the_home_folder_gives_its_instructions_once() {
+    let home = folder_of(&[(".claude/CLAUDE.md", "mine")]);
+    let places = InstructionPlaces {
+        root: home.path(),
+        working_directory: home.path(),
+        user_folder: None,
+        home: Some(home.path()),
+    };
+    let found = read_instructions(&FileGuard::for_folder(home.path()), &places, InstructionKinds::ALL);
+    assert_eq!(found, [pair("~/.claude/CLAUDE.md", "mine")]);
+}
+
+#[test]
 fn no_file_is_given_twice() {
     let project = folder_of(&[("AGENTS.md", "x")]);
     let expected = [pair("AGENTS.md (user)", "x")];

@@ -81,7 +81,9 @@ async fn context(CommandCall { app, agent, .. }: CommandCall<'_>) -> CommandResu
         true => context_layers::drawing(agent, &breakdown, views::width()),
         false => views::context(&breakdown, &agent.target().provider),
     };
-    Ok(view + &keep)
+    let unlisted =
+        views::unlisted_skills(&agent.expansions().unlisted_home_skills(), &agent.target(), &breakdown);
+    Ok(view + &unlisted + &keep)
 }
 
 /// The tokens of a map of a file or folder.
