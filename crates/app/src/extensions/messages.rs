@@ -22,7 +22,7 @@ pub fn arguments_to_script(arguments: &Value) -> Value {
 }
 
 /// Arguments of a call under our own names.
-fn arguments_from_script(arguments: &Value) -> Value {
+pub fn arguments_from_script(arguments: &Value) -> Value {
     rename(arguments, |name| ARGUMENT_NAMES.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours))
 }
 
