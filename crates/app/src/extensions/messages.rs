@@ -219,7 +219,7 @@ fn body_to_script(body: &MessageBody) -> Message {
 /// A provider's word for the end of an answer, as extensions compare it.
 fn stop_reason_to_script(reason: &str) -> &str {
     match reason {
-        "end_turn" | "stop" | "stop_sequence" | "completed" | "STOP" => "stop",
+        "end" | "end_turn" | "stop" | "stop_sequence" | "completed" | "STOP" => "stop",
         "tool_use" | "tool_calls" => "toolUse",
         "max_tokens" | "length" | "MAX_TOKENS" => "length",
         other => other,

@@ -244,3 +244,11 @@ async fn a_minute_has_ten_requests_of_an_extension() {
     assert_eq!(ask(&mut test).await, json!(expected));
     assert_eq!(test.home.sent().len(), 10);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_answer_of_the_conversation_has_the_word_that_extensions_compare() {
+    let source = "export default (pi) => pi.registerCommand('ask', { handler: async (args, ctx) => ctx.ui.notify(JSON.stringify(ctx.sessionManager.getBranch().findLast((entry) => entry.message?.role === 'assistant').message.stopReason)) });";
+    let (mut test, _) = open(None, "", source).await;
+    test.say("Hello").await;
+    assert_eq!(ask(&mut test).await, "stop");
+}
