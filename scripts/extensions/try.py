@@ -22,6 +22,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 TIME = 60
+# What Hardpan says of an extension, and what went wrong in one. Notes of extensions go there, too.
+FAULT = re.compile(r"^hardpan: extension |Error|  failed: |panick|no end after")
 # A command that has another name here works all the same.
 RENAMED = "because Hardpan has one of this name"
 INSTALL = ["--silent", "--ignore-scripts", "--omit=dev", "--omit=peer", "--omit=optional", "--legacy-peer-deps"]
@@ -152,7 +154,7 @@ class Trial:
                 ended = self.run(
                     "-p", prompt, "--yes", "--extension", str(self.path), ANTHROPIC_BASE_URL=address,
                 )
-            lines = [line for line in ended.stderr.splitlines() if re.search(r"extension|Error|panick|no end after", line)]
+            lines = [line for line in ended.stderr.splitlines() if FAULT.search(line)]
             lines = [line for line in lines if RENAMED not in line]
             if ended.returncode not in (0, 1) or (prompt == "Hello" and ended.returncode != 0):
                 lines.append(f"exit code {ended.returncode}: {ended.stderr.strip()[-300:]}")

@@ -47,6 +47,10 @@ pub const SERVER_TOOLS: &str = "mcp";
 /// such a request is the server's name.
 pub const SERVER_SAMPLING: &str = "mcp-sampling";
 
+/// What rules about extensions that ask a model something begin with: `extension-models(name)`. The subject
+/// of such a request is the extension's name.
+pub const EXTENSION_MODELS: &str = "extension-models";
+
 /// Longer commands are not remembered: nobody would read them in a list.
 const MAX_REMEMBERED_BYTES: usize = 500;
 
@@ -256,9 +260,9 @@ impl ApprovalRule {
         subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> bool {
-        if let (CallSubject::ServerTool(server), SERVER_SAMPLING) = (subject, tool) {
-            let names_it = |pattern: &RulePattern| pattern.text == *server;
-            return self.tool == SERVER_SAMPLING && self.pattern.as_ref().is_none_or(names_it);
+        if let (CallSubject::ServerTool(asker), SERVER_SAMPLING | EXTENSION_MODELS) = (subject, tool) {
+            let names_it = |pattern: &RulePattern| pattern.text == *asker;
+            return self.tool == tool && self.pattern.as_ref().is_none_or(names_it);
         }
         if let (CallSubject::ServerTool(name), SERVER_TOOLS) = (subject, self.tool.as_str()) {
             return self.pattern.as_ref().is_none_or(|pattern| pattern.covers_server_tool(name));
@@ -338,7 +342,9 @@ impl ApprovalRule {
             CallSubject::Url(url) => format!("{tool}({EXACTLY} {})", host_of(url)?),
             // A star would mean other tools, too.
             CallSubject::ServerTool(name) if name.contains('*') => return None,
-            CallSubject::ServerTool(server) if tool == SERVER_SAMPLING => format!("{tool}({server})"),
+            CallSubject::ServerTool(asker) if [SERVER_SAMPLING, EXTENSION_MODELS].contains(&tool) => {
+                format!("{tool}({asker})")
+            }
             CallSubject::ServerTool(name) => format!("{SERVER_TOOLS}({name})"),
             CallSubject::Other => tool.to_owned(),
         };

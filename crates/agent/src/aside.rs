@@ -2,10 +2,13 @@
 //! with the conversation. It is billed to the conversation under the name of whoever asked.
 
 use hardpan_context::Target;
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
     Block, Content, ItemKind, MessagePart, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter,
+    TokenUsage,
 };
 use hardpan_providers::{ClientRequest, StopReason};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, lock};
 use crate::error::SideRequestError;
@@ -23,15 +26,23 @@ pub struct AsideRequest<'a> {
     pub system: Option<&'a str>,
     /// The messages in their order: text and images.
     pub messages: &'a [(Role, Vec<MessagePart>)],
+    /// How much the model thinks; none: the request does not say.
+    pub thinking: Option<ThinkingSetting>,
+    /// Ends the request early. What was used by then is billed.
+    pub stop: CancellationToken,
 }
 
 /// What the model answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AsideAnswer {
     /// The text of the answer.
     pub text: String,
     /// Whether it reached its limit of tokens.
     pub is_cut: bool,
+    /// What it used, as billed.
+    pub usage: TokenUsage,
+    /// What was paid for it, in US dollars.
+    pub dollars: f64,
 }
 
 impl AsideRequest<'_> {
@@ -53,7 +64,11 @@ impl AsideRequest<'_> {
             messages.map(|(role, parts)| PromptMessage::new(*role, parts.iter().filter_map(block).collect()));
         let system =
             self.system.map(|text| Block::text(Region::Base, Text::new(text), origin(ItemKind::System)));
+        let thinking = self.thinking.map(|setting| self.target.thinking_request(setting));
+        let thinking = thinking.unwrap_or_default();
         Prompt {
+            thinking: thinking.thinking,
+            effort: thinking.effort,
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
             system: system.into_iter().collect(),
@@ -91,11 +106,21 @@ impl Agent {
             previous_answer: None,
             now_ms: sent.as_millisecond(),
         });
-        while let Some(event) = stream.next_event().await {
-            event?;
+        let is_stopped = loop {
+            tokio::select! {
+                biased;
+                () = request.stop.cancelled() => break true,
+                event = stream.next_event() => match event {
+                    Some(event) => event?,
+                    None => break false,
+                },
+            };
             began = began.or_else(|| Some(self.now()));
-        }
+        };
         let answer = stream.into_answer();
+        if is_stopped && answer.usage.is_none() {
+            return Err(SideRequestError::Incomplete(answer.stop));
+        }
         let counter = TokenCounter::new(target.vocabulary());
         let billed = bill_standalone(&RequestBill {
             purpose: TASK_PURPOSE,
@@ -116,11 +141,17 @@ impl Agent {
             is_simulated: self.inner.setup.client_factory.is_simulated(),
         });
         self.record_task_request(&TaskRequest { agent: request.owner, session: &session, request: &billed });
+        if is_stopped {
+            return Err(SideRequestError::Incomplete(answer.stop));
+        }
         if let Some(error) = answer.error {
             return Err(error.into());
         }
         let text = answer.text();
         let is_cut = answer.stop == Some(StopReason::Length);
-        if text.trim().is_empty() { Err(SideRequestError::Empty) } else { Ok(AsideAnswer { text, is_cut }) }
+        if text.trim().is_empty() {
+            return Err(SideRequestError::Empty);
+        }
+        Ok(AsideAnswer { text, is_cut, usage: billed.usage, dollars: billed.dollars })
     }
 }

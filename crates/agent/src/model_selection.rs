@@ -9,7 +9,7 @@ use hardpan_session::{LAYOUT_RECORD, PendingSave, Record};
 
 use crate::agent::{Agent, lock};
 use crate::error::AgentError;
-use crate::events::ModelSelect;
+use crate::events::{ModelSelect, ThinkingSelect};
 use crate::setup::ClientFactoryError;
 
 /// Model, layout and thinking level of the next request. Clones share `client`, which is built on
@@ -110,7 +110,11 @@ impl Agent {
         if let Some(saved) = saved {
             saved.await?;
         }
-        lock(&self.inner.selection).thinking = thinking;
+        let previous = std::mem::replace(&mut lock(&self.inner.selection).thinking, thinking);
+        if previous != thinking {
+            let (previous, thinking) = (previous.to_string(), thinking.to_string());
+            self.events().emit(self, ThinkingSelect { previous, thinking }).await;
+        }
         Ok(())
     }
 

@@ -26,6 +26,7 @@ use crate::run_status::Activity;
 use crate::session_ledger::FlushScope;
 use crate::setup::{ObserveError, ObserveReason, ObserveRequest};
 use crate::stored_knowledge::ResultData;
+use crate::tool_calls::ToolCallsEnd;
 use crate::turn::TurnOutcome;
 
 /// What runs work with, kept from run to run behind one lock.
@@ -204,7 +205,8 @@ impl Agent {
                 Err(stop) => return Ok(stop),
             };
             let edited = self.apply_edit_blocks(&message.id, blocks, token).await?;
-            let (tool_results, looping) = Box::pin(self.run_tool_calls(run_state, &calls, token)).await?;
+            let ToolCallsEnd { results: tool_results, looping, ends_run } =
+                Box::pin(self.run_tool_calls(run_state, &calls, token)).await?;
             let mut block_results = None;
             let mut blocks_failed = false;
             if let Some(edited) = &edited {
@@ -212,7 +214,7 @@ impl Agent {
                 blocks_failed = edited.has_failures();
             }
             block_failures = if blocks_failed { block_failures + 1 } else { 0 };
-            let none = calls.is_empty() && !blocks_failed;
+            let none = (calls.is_empty() || ends_run) && !blocks_failed;
             self.events().emit(self, TurnEnd { turn, message, tool_results }).await;
             if let Some(stop @ (RunEnd::Aborted | RunEnd::Error { .. })) = stop {
                 return Ok(stop);

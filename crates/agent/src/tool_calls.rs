@@ -33,15 +33,15 @@ enum CallDecision {
     DoNotRun(NotRun),
 }
 
-/// A call with arguments that the person changed.
+/// A call with arguments that the person, or a handler, changed.
 struct ChangedCall {
     call: AnswerCall,
-    /// What was changed, for the model.
-    note: String,
+    /// What the person changed, for the model.
+    note: Option<String>,
 }
 
 impl ChangedCall {
-    fn new(call: &AnswerCall, args: &Value, note: String) -> Self {
+    fn new(call: &AnswerCall, args: &Value, note: Option<String>) -> Self {
         let mut call = call.clone();
         call.call.arguments = Json::new(args);
         ChangedCall { call, note }
@@ -49,7 +49,7 @@ impl ChangedCall {
 
     /// The outcome, with the note below it.
     fn noted(&self, mut outcome: CallOutcome) -> CallOutcome {
-        outcome.outcome.content.push(MessagePart::text(self.note.as_str()));
+        outcome.outcome.content.extend(self.note.as_deref().map(MessagePart::text));
         outcome
     }
 }
@@ -73,6 +73,17 @@ impl NotRun {
     }
 }
 
+/// What came of the calls of an answer.
+#[derive(Default)]
+pub(crate) struct ToolCallsEnd {
+    /// One for each call, in order.
+    pub results: Vec<AgentMessage>,
+    /// The tool that keeps failing, if the run must end because of it.
+    pub looping: Option<Arc<str>>,
+    /// Whether every result says that the model need not read it.
+    pub ends_run: bool,
+}
+
 /// The result of a call, before it is stored.
 pub(crate) struct CallOutcome {
     pub outcome: ToolOutcome,
@@ -92,16 +103,15 @@ impl From<ToolOutcome> for CallOutcome {
 }
 
 impl Agent {
-    /// Gives every call a result, in order. Returns the results, and the tool that keeps failing if
-    /// the run must end because of it.
+    /// Gives every call a result, in order.
     pub(crate) async fn run_tool_calls(
         &self,
         run_state: &mut RunState,
         calls: &[AnswerCall],
         token: &CancellationToken,
-    ) -> Result<(Vec<AgentMessage>, Option<Arc<str>>), AgentError> {
-        let mut results: Vec<AgentMessage> = Vec::new();
-        let mut looping = None;
+    ) -> Result<ToolCallsEnd, AgentError> {
+        let ToolCallsEnd { mut results, mut looping, .. } = ToolCallsEnd::default();
+        let mut ends_run = !calls.is_empty();
         let resolved: Vec<AnswerCall> = calls.iter().map(|call| self.resolve_inner_call(call)).collect();
         let mut rest = resolved.as_slice();
         while !rest.is_empty() {
@@ -120,6 +130,7 @@ impl Agent {
                     let call = &calls[results.len()];
                     results.push(self.store_result(call, skipped.into()).await?);
                 }
+                ends_run = false;
                 break;
             }
             let (group, after) = rest.split_at(self.parallel_group_len(rest));
@@ -136,11 +147,12 @@ impl Agent {
                 }
                 let outcome = self.revise_result(call, outcome).await;
                 self.announce_settled(call, &outcome).await;
+                ends_run &= outcome.outcome.ends_run && !outcome.outcome.is_error;
                 let result = self.store_result(&calls[results.len()], outcome).await?;
                 results.push(result);
             }
         }
-        Ok((results, looping))
+        Ok(ToolCallsEnd { results, looping, ends_run })
     }
 
     /// The call that a call stands for, if its tool says so and both tools may be used; else the call
@@ -293,6 +305,7 @@ impl Agent {
             return CallDecision::DoNotRun(NotRun::new(NotRunReason::Blocked { message }, text));
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;
+        let changed = (args != call.call.arguments.value()).then(|| ChangedCall::new(call, &args, None));
         if tool.effect(&args) == Effect::Changes {
             let subject = tool.subject(&args);
             let claim = tool.claim();
@@ -300,7 +313,7 @@ impl Agent {
             match self.inner.setup.approval_handler.approve(&question).await {
                 ApprovalDecision::Allow => {}
                 ApprovalDecision::AllowChanged { args, note } => {
-                    return CallDecision::RunChanged(tool, ChangedCall::new(call, &args, note));
+                    return CallDecision::RunChanged(tool, ChangedCall::new(call, &args, Some(note)));
                 }
                 ApprovalDecision::Deny { by, reason: message } => {
                     let text = fill_template(&phrases.denied, &[("reason", &message)]);
@@ -308,7 +321,10 @@ impl Agent {
                 }
             }
         }
-        CallDecision::Run(tool)
+        match changed {
+            Some(changed) => CallDecision::RunChanged(tool, changed),
+            None => CallDecision::Run(tool),
+        }
     }
 
     /// Asks the handlers about a call. One that failed might have wanted to block the call, so its
@@ -317,8 +333,12 @@ impl Agent {
         let mut veto = None;
         let (event, faults) = self
             .events()
-            .ask_handlers(self, event, |_, reply| match reply {
+            .ask_handlers(self, event, |event, reply| match reply {
                 ToolCallReply::Allow => ControlFlow::Continue(()),
+                ToolCallReply::Change { input } => {
+                    event.input = input;
+                    ControlFlow::Continue(())
+                }
                 ToolCallReply::Block { reason } => {
                     veto = Some(CallVeto { reason, is_fault: false });
                     ControlFlow::Break(())
@@ -345,8 +365,13 @@ impl Agent {
                 };
                 // The handlers have limits of their own.
                 let _pause = HandlerClock::current().map(|clock| clock.pause());
-                let (_, veto) = parent.ask_call_handlers(event).await;
-                Ok(veto.map_or(ToolCallReply::Allow, |veto| ToolCallReply::Block { reason: veto.reason }))
+                let given = event.input.clone();
+                let (event, veto) = parent.ask_call_handlers(event).await;
+                Ok(match veto {
+                    Some(veto) => ToolCallReply::Block { reason: veto.reason },
+                    None if event.input != given => ToolCallReply::Change { input: event.input },
+                    None => ToolCallReply::Allow,
+                })
             }
         });
     }
@@ -511,7 +536,7 @@ impl Agent {
             details: outcome.details,
             is_error: outcome.is_error,
         };
-        let mut file_observations = outcome.file_observations;
+        let (mut file_observations, ends_run) = (outcome.file_observations, outcome.ends_run);
         let (event, faults) = self
             .events()
             .ask_handlers(self, event, |event, reply| {
@@ -527,13 +552,14 @@ impl Agent {
             .await;
         self.events().report_faults(&faults);
         let ToolResultEvent { content, details, is_error, .. } = event;
-        CallOutcome { outcome: ToolOutcome { content, details, is_error, file_observations }, not_run }
+        let outcome = ToolOutcome { content, details, is_error, file_observations, ends_run };
+        CallOutcome { outcome, not_run }
     }
 
     /// Stores a call's result as a message.
     async fn store_result(&self, call: &AnswerCall, result: CallOutcome) -> Result<AgentMessage, AgentError> {
-        let CallOutcome { outcome: ToolOutcome { content, details, is_error, file_observations }, not_run } =
-            result;
+        let CallOutcome { outcome, not_run } = result;
+        let ToolOutcome { content, details, is_error, file_observations, ends_run: _ } = outcome;
         let body = MessageBody::ToolResult {
             call_id: call.call.id.clone(),
             tool_name: Some(call.call.name.clone()),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use hardpan_agent::approval::{ApprovalRule, RuleCoverage, RuleParseError, SERVER_SAMPLING, SERVER_TOOLS};
+use hardpan_agent::approval::{
+    ApprovalRule, EXTENSION_MODELS, RuleCoverage, RuleParseError, SERVER_SAMPLING, SERVER_TOOLS,
+};
 use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest, FetchedPage};
 use hardpan_economy::format::format_dollars;
@@ -240,7 +242,7 @@ impl Approver {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = |rule: &&ApprovalRule| {
             self.tools.describe(rule.tool()).is_none()
-                && ![SERVER_TOOLS, SERVER_SAMPLING].contains(&rule.tool())
+                && ![SERVER_TOOLS, SERVER_SAMPLING, EXTENSION_MODELS].contains(&rule.tool())
         };
         let idle = allowed.iter().chain(&self.denied).filter(is_idle);
         idle.map(ToString::to_string).collect()

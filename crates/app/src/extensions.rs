@@ -14,6 +14,7 @@ mod exec; // programs that an extension starts
 mod files; // the files that an extension may use
 mod host; // ExtensionHost: what an extension asks for
 mod messages; // messages as extensions know them
+mod model_calls; // what an extension asks a model
 mod models; // models, and the providers that extensions bring
 mod network; // fetch of extensions
 mod permissions; // what an extension may do, as declared and as allowed
@@ -30,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hardpan_agent::{Agent, ArgumentChoice};
-use hardpan_extensions::{Script, ScriptLimits};
+use hardpan_extensions::{CallKind, Script, ScriptError, ScriptLimits};
 use hardpan_tools::WebClient;
 use serde::Serialize;
 
@@ -180,8 +181,14 @@ impl Extensions {
         let name = self.free_name(&app.agent, &extension.name);
         let host = ExtensionHost::new(&name, &extension, &app.agent, setting, bus);
         let entry = extension.entry.clone();
-        let loading =
-            Script::load(entry.clone(), extension.sources.clone(), host.clone(), ScriptLimits::default());
+        let loading = async {
+            let (sources, limits) = (extension.sources.clone(), ScriptLimits::default());
+            let script = Script::load(entry.clone(), sources, host.clone(), limits).await?;
+            for more in &extension.more_entries {
+                script.call(CallKind::Load, &more.to_string_lossy(), "null".into()).await?;
+            }
+            Ok::<Script, ScriptError>(script)
+        };
         let loaded = match tokio::time::timeout(LOAD_TIME, loading).await {
             Ok(loaded) => loaded.map_err(|error| error.to_string()),
             Err(_) => Err(format!("it did not finish loading within {} s", LOAD_TIME.as_secs())),

@@ -54,6 +54,7 @@ mod error_text; // error_text: an error with its causes, in one line
 pub mod extensions; // Extensions: TypeScript that takes part in the conversation
 mod file_changes; // FileChanges: which open files somebody else changed
 mod folder_facts; // FolderFacts: what a person may want to know about a folder at the start
+mod foreign_requests; // what servers and extensions may ask of a model, and how often
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 mod git_access; // how Hardpan itself runs git
 mod git_branch; // sessions know their branch of git

@@ -547,10 +547,14 @@ mod context_acts;
 mod context_items;
 #[path = "embedding/extension_api.rs"]
 mod extension_api;
+#[path = "embedding/extension_calls.rs"]
+mod extension_calls;
 #[path = "embedding/extension_compatibility.rs"]
 mod extension_compatibility;
 #[path = "embedding/extension_events.rs"]
 mod extension_events;
+#[path = "embedding/extension_models.rs"]
+mod extension_models;
 #[path = "embedding/extension_platform.rs"]
 mod extension_platform;
 #[path = "embedding/extension_typings.rs"]

@@ -28,7 +28,7 @@ pub struct ExtensionsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum ExtensionsCommand {
-    /// Allow an extension to reach hosts or to read variables of the environment
+    /// Allow an extension to reach hosts, to read variables of the environment or to ask models
     ///
     /// Holds for the extension as it is now: when its files change, you are asked again.
     Allow(AllowArgs),
@@ -57,6 +57,9 @@ struct AllowArgs {
     /// A variable of the environment that it may read; repeat for several
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// Let it ask models, which the conversation pays for
+    #[arg(long)]
+    models: bool,
     #[command(flatten)]
     list: ListArgs,
 }
@@ -127,8 +130,8 @@ fn list(args: &ListArgs) -> Result<()> {
 }
 
 fn allow(args: &AllowArgs) -> Result<()> {
-    if args.host.is_empty() && args.env.is_empty() {
-        bail!("say what it may do: --host HOST or --env NAME");
+    if args.host.is_empty() && args.env.is_empty() && !args.models {
+        bail!("say what it may do: --host HOST, --env NAME or --models");
     }
     let listed = load(&args.list)?;
     let Some(extension) = listed.into_iter().find(|extension| extension.name == args.name) else {
@@ -137,6 +140,7 @@ fn allow(args: &AllowArgs) -> Result<()> {
     let mut grant = extension.granted;
     grant.network.extend(args.host.iter().map(|host| host.to_lowercase()));
     grant.env.extend(args.env.iter().cloned());
+    grant.models |= args.models;
     PermissionStore::new(&UserFolders::from_env()).allow(&grant)?;
     note!("{} may {}, as long as its files stay as they are", args.name, allowances(&grant));
     Ok(())
@@ -160,6 +164,9 @@ fn allowances(grant: &ExtensionGrant) -> String {
     }
     if !grant.env.is_empty() {
         parts.push(format!("read {} from the environment", list(&grant.env)));
+    }
+    if grant.models {
+        parts.push("ask models".to_owned());
     }
     parts.join(" and ")
 }
@@ -187,11 +194,9 @@ fn describe(extension: &ExtensionListing) -> String {
     }
     if let Some(declared) = &extension.declared {
         let parts = [("network", &declared.network), ("exec", &declared.exec), ("env", &declared.env)];
-        let parts: Vec<String> = parts
-            .iter()
-            .filter(|(_, names)| !names.is_empty())
-            .map(|(kind, names)| format!("{kind} {}", names.join(", ")))
-            .collect();
+        let lists = parts.iter().filter(|(_, names)| !names.is_empty());
+        let lists = lists.map(|(kind, names)| format!("{kind} {}", names.join(", ")));
+        let parts: Vec<String> = lists.chain(declared.models.then(|| "models".to_owned())).collect();
         let parts = if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") };
         text.push_str(&format!("  declares: {}\n", safe(&parts)));
     }

@@ -108,13 +108,15 @@ const ABSENT_NODE_MODULES: [&str; 13] = [
 ];
 
 /// Packages that published extensions import, and the built-in module that stands for each.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("typebox", "typebox"),
     ("@sinclair/typebox", "typebox"),
     ("pi-coding-agent", "coding-agent"),
     ("pi-agent-core", "agent-core"),
     ("pi-ai", "ai"),
     ("pi-tui", "tui"),
+    // `fetch` and what belongs to it. The package itself reads the network with WebAssembly and sockets.
+    ("undici", "undici"),
 ];
 
 /// Scopes under which the packages of the system are published.

@@ -99,6 +99,7 @@ mod tests {
             details: None,
             is_error: true,
             file_observations: Vec::new(),
+            ends_run: false,
         };
         let cases = [
             ("src/mian.rs", "src/mian.rs does not exist. Nearest names: src/main.rs, src/mail.rs"),

@@ -170,6 +170,9 @@ pub struct ToolOutcome {
     pub is_error: bool,
     /// What call and result tell the model about files.
     pub file_observations: Vec<FileObservation>,
+    /// Whether the model need not read the result: if every result of an answer says so, no further
+    /// request is made because of them.
+    pub ends_run: bool,
 }
 
 impl ToolOutcome {
@@ -180,6 +183,7 @@ impl ToolOutcome {
             details: None,
             is_error: false,
             file_observations: Vec::new(),
+            ends_run: false,
         }
     }
 

@@ -286,6 +286,14 @@ declare_notifications! {
         pub model: String,
     }
 
+    /// How much the model thinks was changed for the next requests.
+    "thinking_select" => ThinkingSelect {
+        /// The previous setting: a level, a number of tokens, or `default`.
+        pub previous: String,
+        /// The selected setting.
+        pub thinking: String,
+    }
+
     /// The queues have changed.
     "queue_update" => QueueUpdate(
         /// What is queued now.

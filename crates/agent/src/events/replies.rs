@@ -49,6 +49,12 @@ pub enum ToolCallReply {
         /// The model reads it, and the user sees it.
         reason: String,
     },
+    /// The call runs with other arguments. Handlers after this one and the person are asked about those;
+    /// the transcript keeps what the model wrote.
+    Change {
+        /// All arguments, as the tool takes them.
+        input: Value,
+    },
 }
 
 /// Changes to a tool result; null keeps a part as it is.

@@ -247,6 +247,10 @@ fn other_events() -> Vec<(AgentEvent, &'static str)> {
             r#"{"type":"model_select","previous":"a/b","model":"c/d"}"#,
         ),
         (
+            ThinkingSelect { previous: "default".into(), thinking: "high".into() }.into(),
+            r#"{"type":"thinking_select","previous":"default","thinking":"high"}"#,
+        ),
+        (
             QueueUpdate(queued()).into(),
             r#"{"type":"queue_update","steering":[{"text":"left, expanded","typed":"left"}],"follow_up":[]}"#,
         ),

@@ -133,6 +133,7 @@ script_events! {
         "tool_execution_update" => ToolExecutionUpdateEvent,
         "tool_execution_end" => ToolExecutionEndEvent,
         "model_select" => ModelSelectEvent,
+        "thinking_level_select" => ThinkingLevelSelectEvent,
         "after_provider_response" => AfterProviderResponseEvent,
         "ui_prompt_start" => UiPromptStartEvent,
         "ui_prompt_end" => UiPromptEndEvent,

@@ -40,6 +40,8 @@ pub struct FoundExtension {
     pub name: String,
     /// Its main file.
     pub entry: PathBuf,
+    /// Further files that its package names. They share its engine, and so their functions.
+    pub(crate) more_entries: Vec<PathBuf>,
     /// Where it was found.
     pub origin: ExtensionOrigin,
     /// Its source files.
@@ -115,12 +117,41 @@ fn named_extensions(path: &Path) -> io::Result<Vec<FoundExtension>> {
         };
     }
     let folder = path.parent().unwrap_or(&path);
-    Ok(vec![on_disk(&path, folder, ExtensionOrigin::Argument)?])
+    let package = Package { entry: path.clone(), more_entries: Vec::new(), root: folder.to_owned() };
+    Ok(vec![on_disk(&package, ExtensionOrigin::Argument)?])
 }
 
-fn on_disk(entry: &Path, root: &Path, origin: ExtensionOrigin) -> io::Result<FoundExtension> {
-    let sources = Arc::new(FileSources::new(root)?);
-    Ok(FoundExtension { name: extension_name(entry), entry: entry.canonicalize()?, origin, sources })
+fn on_disk(package: &Package, origin: ExtensionOrigin) -> io::Result<FoundExtension> {
+    let sources = Arc::new(FileSources::new(&package.root)?);
+    let more_entries = package.more_entries.iter().map(|entry| entry.canonicalize());
+    Ok(FoundExtension {
+        name: package.name(),
+        entry: package.entry.canonicalize()?,
+        more_entries: more_entries.collect::<io::Result<_>>()?,
+        origin,
+        sources,
+    })
+}
+
+/// Files that are loaded together.
+struct Package {
+    entry: PathBuf,
+    more_entries: Vec<PathBuf>,
+    /// The folder that their imports cannot leave.
+    root: PathBuf,
+}
+
+impl Package {
+    fn new(root: &Path, mut entries: Vec<PathBuf>) -> Option<Self> {
+        let more_entries = entries.split_off(entries.len().min(1));
+        Some(Package { entry: entries.pop()?, more_entries, root: root.to_owned() })
+    }
+
+    /// That of its file, or of the folder of several.
+    fn name(&self) -> String {
+        let folder = self.root.file_name().filter(|_| !self.more_entries.is_empty());
+        folder.map_or_else(|| extension_name(&self.entry), |name| name.to_string_lossy().into_owned())
+    }
 }
 
 fn folder_extensions(folder: &Path, origin: ExtensionOrigin) -> io::Result<Vec<FoundExtension>> {
@@ -135,8 +166,7 @@ fn folder_extensions(folder: &Path, origin: ExtensionOrigin) -> io::Result<Vec<F
         is_file: &|path: &Path| path.is_file(),
         read: &|path: &Path| fs::read_to_string(path).ok(),
     };
-    let entries = files.entries_of(&folder);
-    Ok(entries.into_iter().filter_map(|(entry, root)| on_disk(&entry, &root, origin).ok()).collect())
+    Ok(files.packages_of(&folder).iter().filter_map(|package| on_disk(package, origin).ok()).collect())
 }
 
 fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> {
@@ -159,12 +189,15 @@ fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> 
             is_file: &|path: &Path| content.contains_key(&relative(path)),
             read: &|path: &Path| String::from_utf8(content.get(&relative(path))?.clone()).ok(),
         };
-        for (entry, extension_root) in files.entries_of(&folder) {
+        for package in files.packages_of(&folder) {
+            let name = package.name();
+            let Package { entry, more_entries, root: package_root } = package;
             let sources =
-                TrustedSources { root: extension_root, files: content.clone(), project: root.to_owned() };
+                TrustedSources { root: package_root, files: content.clone(), project: root.to_owned() };
             found.push(FoundExtension {
-                name: extension_name(&entry),
+                name,
                 entry,
+                more_entries,
                 origin: ExtensionOrigin::Project,
                 sources: Arc::new(sources),
             });
@@ -182,23 +215,19 @@ struct FolderFiles<'a> {
 }
 
 impl FolderFiles<'_> {
-    /// The main files below a folder, each with the folder that its imports cannot leave: `*.ts`, `*.js`,
-    /// and folders with an `index` or a `package.json` that names extensions. A folder that has one of the
-    /// latter is itself an extension.
-    fn entries_of(&self, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
-        let with_root = |root: &Path, entries: Vec<PathBuf>| -> Vec<(PathBuf, PathBuf)> {
-            entries.into_iter().map(|entry| (entry, root.to_owned())).collect()
-        };
+    /// The extensions below a folder: `*.ts`, `*.js`, and folders with an `index` or a `package.json` that
+    /// names extensions. A folder that has one of the latter is itself an extension.
+    fn packages_of(&self, folder: &Path) -> Vec<Package> {
         if let Some(entries) = self.package_entries(folder) {
-            return with_root(folder, entries);
+            return Package::new(folder, entries).into_iter().collect();
         }
         let mut found = Vec::new();
         for name in self.names(folder) {
             let path = folder.join(&name);
             if is_script(&path) && (self.is_file)(&path) {
-                found.push((path, folder.to_owned()));
+                found.extend(Package::new(folder, vec![path]));
             } else if let Some(entries) = self.package_entries(&path) {
-                found.extend(with_root(&path, entries));
+                found.extend(Package::new(&path, entries));
             }
         }
         found

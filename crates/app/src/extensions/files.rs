@@ -126,11 +126,13 @@ fn is_own(host: &ExtensionHost, real: &Path) -> bool {
     is_data || (real.starts_with(host.root()) && !is_hidden)
 }
 
-/// The place of a path below the folder in which the system that extensions are written for keeps their data:
-/// the same path in the folder that the extension has here.
+/// The place of a path below a folder in which extensions keep data elsewhere, that of the system that they are
+/// written for or one of their own name in the home folder: the same path in the folder that the extension has here.
 fn own_place(host: &ExtensionHost, path: PathBuf) -> PathBuf {
     let home = std::env::home_dir();
-    let mut foreign = home.iter().flat_map(|home| FOREIGN_DATA.map(|folder| home.join(folder)));
+    let own_name = format!(".{}", host.name());
+    let folders = FOREIGN_DATA.into_iter().chain([&*own_name]);
+    let mut foreign = home.iter().flat_map(|home| folders.clone().map(|folder| home.join(folder)));
     match foreign.find_map(|foreign| path.strip_prefix(foreign).ok().map(Path::to_owned)) {
         Some(rest) => host.data_folder().map_or(path, |data| data.join(rest)),
         None => path,

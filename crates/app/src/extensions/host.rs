@@ -17,6 +17,7 @@ use hardpan_agent::{Agent, ApprovalHandler, WeakAgent};
 use hardpan_extensions::{HostError, Script, ScriptFault, ScriptHost};
 use hardpan_models::{Catalogue, ThinkingSetting};
 use hardpan_tools::{Scope, ShellOptions, ToolSource, WebClient};
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -26,6 +27,7 @@ use super::permissions::{PermissionStore, Permissions};
 use super::{ExtensionListing, ExtensionOrigin, FoundExtension};
 use crate::approval::{Approver, UserPrompter};
 use crate::conversation_app::ConversationApp;
+use crate::foreign_requests::RequestTimes;
 pub use bus::ExtensionBus;
 use registration::Registered;
 
@@ -81,6 +83,8 @@ pub struct ExtensionHost {
     /// The thinking level that the extension has asked for and that is not yet stored.
     wanted_thinking: Mutex<Option<ThinkingSetting>>,
     tool_event_order: ToolEventOrder,
+    /// When it asked models.
+    model_requests: Mutex<RequestTimes>,
     /// Commands of calls that run now, in the place of a built-in tool: the person was asked about them.
     allowed_commands: Arc<Mutex<Vec<String>>>,
     /// What the extension sends to the conversation, in its order. The script does not wait for it: its
@@ -112,8 +116,11 @@ impl ExtensionHost {
         setting: &Arc<ExtensionSetting>,
         bus: &Arc<ExtensionBus>,
     ) -> Arc<Self> {
+        let entries: Vec<&Path> =
+            [&extension.entry].into_iter().chain(&extension.more_entries).map(PathBuf::as_path).collect();
         // One that cannot be read cannot be loaded either, and that is reported.
-        let source = extension.sources.read(&extension.entry).unwrap_or_default();
+        let source: String =
+            entries.iter().map(|entry| extension.sources.read(entry).unwrap_or_default()).collect();
         let (outbox, mut work) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         setting.runtime.spawn(async move {
             while let Some(work) = work.recv().await {
@@ -128,7 +135,7 @@ impl ExtensionHost {
             root: extension.sources.root().to_owned(),
             permissions: Permissions::new(
                 &extension.name,
-                &extension.entry,
+                &entries,
                 &extension.sources,
                 setting.permissions.clone(),
             ),
@@ -141,6 +148,7 @@ impl ExtensionHost {
             clocks: Mutex::default(),
             updates: Mutex::default(),
             warnings: Mutex::default(),
+            model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
             tool_event_order: ToolEventOrder::of_source(&source),
         })
@@ -185,7 +193,12 @@ impl ExtensionHost {
         self.origin
     }
 
-    fn app(&self) -> Result<Arc<ConversationApp>, HostError> {
+    /// Counts a request to a model; false if there were too many in the minute before it.
+    pub fn count_model_request(&self, now: Timestamp) -> bool {
+        lock(&self.model_requests).count(now)
+    }
+
+    pub(super) fn app(&self) -> Result<Arc<ConversationApp>, HostError> {
         self.setting.app.upgrade().ok_or_else(|| HostError("the conversation is over".into()))
     }
 

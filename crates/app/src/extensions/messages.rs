@@ -22,7 +22,7 @@ pub fn arguments_to_script(arguments: &Value) -> Value {
 }
 
 /// Arguments of a call under our own names.
-fn arguments_from_script(arguments: &Value) -> Value {
+pub fn arguments_from_script(arguments: &Value) -> Value {
     rename(arguments, |name| ARGUMENT_NAMES.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours))
 }
 
@@ -219,7 +219,7 @@ fn body_to_script(body: &MessageBody) -> Message {
 /// A provider's word for the end of an answer, as extensions compare it.
 fn stop_reason_to_script(reason: &str) -> &str {
     match reason {
-        "end_turn" | "stop" | "stop_sequence" | "completed" | "STOP" => "stop",
+        "end" | "end_turn" | "stop" | "stop_sequence" | "completed" | "STOP" => "stop",
         "tool_use" | "tool_calls" => "toolUse",
         "max_tokens" | "length" | "MAX_TOKENS" => "length",
         other => other,

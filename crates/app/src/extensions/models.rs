@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::api::{self, to_script};
 use super::host::ExtensionHost;
+use super::model_calls::find_target;
 use super::{ExtensionOrigin, ExtensionSetting};
 use crate::conversation_app::ConversationApp;
 
@@ -244,9 +245,7 @@ pub fn list_models(app: &ConversationApp, only_available: bool) -> Value {
 
 /// `modelRegistry.find(provider, id)`: null for a model that no file lists.
 pub fn find_model(app: &ConversationApp, arguments: &Value) -> Value {
-    let (provider, id) = (arguments["provider"].as_str(), arguments["id"].as_str().unwrap_or_default());
-    let found = app.find_model(provider.map(str::to_owned), id.to_owned()).ok();
-    let found = found.filter(|target| target.model.listed);
+    let found = find_target(app, arguments);
     to_script(&found.map(|target| target_to_script(&target)))
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_extensions::ModuleSources;
@@ -31,6 +32,8 @@ pub struct DeclaredPermissions {
     pub exec: Vec<String>,
     /// Variables of the environment that it reads.
     pub env: Vec<String>,
+    /// Whether it asks models, at the expense of the conversation.
+    pub models: bool,
 }
 
 /// What the person allowed an extension.
@@ -46,6 +49,9 @@ pub struct ExtensionGrant {
     /// Variables of the environment that it may read.
     #[serde(default)]
     pub env: BTreeSet<String>,
+    /// Whether it may ask models.
+    #[serde(default)]
+    pub models: bool,
 }
 
 /// Why permissions cannot be changed.
@@ -95,6 +101,7 @@ impl PermissionStore {
         let mut grant = self.find(&more.name, &more.hash);
         grant.network.extend(more.network.iter().cloned());
         grant.env.extend(more.env.iter().cloned());
+        grant.models |= more.models;
         grants.retain(|other| other.name != grant.name);
         grants.push(grant);
         self.write(&grants)
@@ -130,6 +137,8 @@ pub struct Permissions {
     granted: Mutex<ExtensionGrant>,
     /// Hosts that are allowed until the conversation ends.
     hosts_for_now: Mutex<BTreeSet<String>>,
+    /// Whether models are, until then.
+    models_for_now: AtomicBool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -137,12 +146,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Permissions {
-    /// What the extension with this main file may do.
-    pub fn new(name: &str, entry: &Path, sources: &Arc<dyn ModuleSources>, store: PermissionStore) -> Self {
-        let hash = content_hash(&**sources, entry);
+    /// What the extension with these main files may do.
+    pub fn new(
+        name: &str,
+        entries: &[&Path],
+        sources: &Arc<dyn ModuleSources>,
+        store: PermissionStore,
+    ) -> Self {
+        let hash = content_hash(&**sources, entries);
         let granted = Mutex::new(store.find(name, &hash));
         let declared = declared_permissions(&**sources);
-        Permissions { store, declared, granted, hosts_for_now: Mutex::default() }
+        let (hosts_for_now, models_for_now) = (Mutex::default(), AtomicBool::new(false));
+        Permissions { store, declared, granted, hosts_for_now, models_for_now }
     }
 
     /// What it declares.
@@ -166,6 +181,29 @@ impl Permissions {
     pub fn may_ask_for_program(&self, program: &str) -> bool {
         let is_named = |known: &String| known == "*" || known == program;
         self.declared.as_ref().is_none_or(|declared| declared.exec.iter().any(is_named))
+    }
+
+    /// Whether it may ask for models.
+    pub fn may_ask_for_models(&self) -> bool {
+        self.declared.as_ref().is_none_or(|declared| declared.models)
+    }
+
+    /// Whether it was allowed to ask models.
+    pub fn has_models(&self) -> bool {
+        self.models_for_now.load(Ordering::Relaxed) || lock(&self.granted).models
+    }
+
+    /// Allows models until the conversation ends.
+    pub fn allow_models_for_now(&self) {
+        self.models_for_now.store(true, Ordering::Relaxed);
+    }
+
+    /// Allows models for good.
+    pub fn allow_models(&self) -> Result<(), PermissionError> {
+        self.allow_models_for_now();
+        let mut granted = lock(&self.granted);
+        granted.models = true;
+        self.store.allow(&granted)
     }
 
     /// Whether it was allowed to reach a host.
@@ -215,10 +253,11 @@ fn declared_permissions(sources: &dyn ModuleSources) -> Option<DeclaredPermissio
     Some(serde_json::from_value(declared.clone()).unwrap_or_default())
 }
 
-/// The hash of an extension's own files: its main file, what that imports by relative names, and its
+/// The hash of an extension's own files: its main files, what they import by relative names, and its
 /// manifest. Packages of `node_modules` are not covered.
-pub fn content_hash(sources: &dyn ModuleSources, entry: &Path) -> String {
-    let mut waiting = vec![sources.root().join("package.json"), entry.to_owned()];
+pub fn content_hash(sources: &dyn ModuleSources, entries: &[&Path]) -> String {
+    let mut waiting = vec![sources.root().join("package.json")];
+    waiting.extend(entries.iter().map(|entry| (*entry).to_owned()));
     let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
     let mut all = String::new();
     while let Some(path) = waiting.pop() {
@@ -261,7 +300,7 @@ mod tests {
         let permissions = || {
             let sources: Arc<dyn ModuleSources> = Arc::new(FileSources::new(&code).unwrap());
             let entry = sources.root().join("a.ts");
-            Permissions::new("a", &entry, &sources, PermissionStore::new(&folders))
+            Permissions::new("a", &[&entry], &sources, PermissionStore::new(&folders))
         };
         assert!(!permissions().has_host("example.com"));
         permissions().allow_host("example.com").unwrap();
@@ -287,7 +326,7 @@ mod tests {
         .unwrap();
         let sources: Arc<dyn ModuleSources> = Arc::new(FileSources::new(folder.path()).unwrap());
         let store = PermissionStore { file: None };
-        let permissions = Permissions::new("a", Path::new("/none"), &sources, store);
+        let permissions = Permissions::new("a", &[Path::new("/none")], &sources, store);
         assert!(permissions.may_ask_for_host("api.example.com"));
         assert!(!permissions.may_ask_for_host("example.com"));
         assert!(!permissions.may_ask_for_host("badexample.com"));

@@ -97,6 +97,7 @@ impl Tool for ExtensionTool {
                     content: parts_from_script(&result["content"]),
                     details: result.get("details").filter(|details| !details.is_null()).cloned(),
                     is_error: false,
+                    ends_run: result["terminate"].as_bool() == Some(true),
                 },
                 Err(error) => ToolOutcome::failed(error.to_string()),
             }

@@ -72,7 +72,7 @@ const MANIFEST: &str = r#"{
   "type": "module",
   "keywords": ["pi-package"],
   "pi": { "extensions": ["./index.ts"] },
-  "hardpan": { "permissions": { "network": [], "exec": [], "env": [] } }
+  "hardpan": { "permissions": { "network": [], "exec": [], "env": [], "models": false } }
 }
 "#;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use hardpan_files::{create_private_folder, read_small_text, write_private_file};
 use hardpan_mcp::{Connection, ServerError, ServerPrompt, ServerResources};
 
-use super::sampling::SamplingTimes;
 use super::{LIST_PAUSE, MAX_REMEMBERED, McpServer, prompts};
+use crate::foreign_requests::RequestTimes;
 
 /// What a server brings besides tools.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(crate) struct ServerParts {
     subscribed: Mutex<BTreeSet<String>>,
     /// Resources that it told to be others now.
     outdated: Mutex<BTreeSet<String>>,
-    sampling_times: Mutex<SamplingTimes>,
+    sampling_times: Mutex<RequestTimes>,
 }
 
 /// The most changes of resources that are kept until the next request.
@@ -42,7 +42,7 @@ impl ServerParts {
         lock(&self.resources).clone()
     }
 
-    pub fn sampling_times(&self) -> MutexGuard<'_, SamplingTimes> {
+    pub fn sampling_times(&self) -> MutexGuard<'_, RequestTimes> {
         lock(&self.sampling_times)
     }
 

@@ -1,47 +1,18 @@
 //! Requests of servers to a model: the person or a rule decides about each, and the conversation pays.
 
-use std::collections::VecDeque;
-
 use hardpan_agent::approval::SERVER_SAMPLING;
 use hardpan_agent::{Agent, ApprovalDecision, ApprovalHandler, ApprovalRequest, AsideRequest};
 use hardpan_context::Target;
 use hardpan_mcp::{SamplingAnswer, SamplingRefusal, SamplingRequest};
 use hardpan_prompt::{MessagePart, Role};
 use hardpan_tools::CallSubject;
-use jiff::Timestamp;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::McpServer;
+use crate::foreign_requests::{MAX_ANSWER_TOKENS, MAX_PER_MINUTE, SHOWN_BYTES};
 use crate::options::TargetOptions;
 use crate::target::resolve_target;
-
-/// How often a server may ask in a minute.
-const MAX_PER_MINUTE: usize = 10;
-
-/// The most tokens of an answer.
-const MAX_ANSWER_TOKENS: u32 = 8192;
-
-/// How much of the request the person sees, in bytes.
-const SHOWN_BYTES: usize = 2000;
-
-/// When a server asked within the last minute.
-#[derive(Default)]
-pub(super) struct SamplingTimes(VecDeque<Timestamp>);
-
-impl SamplingTimes {
-    /// Counts a request; false if there were too many in the minute before it.
-    fn count(&mut self, now: Timestamp) -> bool {
-        let is_old = |time: &Timestamp| now.as_second() - time.as_second() >= 60;
-        while self.0.front().is_some_and(is_old) {
-            self.0.pop_front();
-        }
-        let is_allowed = self.0.len() < MAX_PER_MINUTE;
-        if is_allowed {
-            self.0.push_back(now);
-        }
-        is_allowed
-    }
-}
 
 /// Asks a model what a server wants to know, if that is allowed.
 pub(super) async fn sample(
@@ -62,8 +33,8 @@ pub(super) async fn sample(
     let mut target = choose_target(server, request, &agent);
     target.max_tokens = target.max_tokens.min(request.max_tokens.clamp(1, MAX_ANSWER_TOKENS));
     let owner = format!("mcp:{}", server.name);
-    let aside =
-        AsideRequest { owner: &owner, target, system: request.system.as_deref(), messages: &messages };
+    let (system, stop) = (request.system.as_deref(), CancellationToken::new());
+    let aside = AsideRequest { owner: &owner, target, system, messages: &messages, thinking: None, stop };
     let question = ApprovalRequest {
         call_id: format!("{SERVER_SAMPLING}:{}", server.name).into(),
         tool_name: SERVER_SAMPLING.into(),
@@ -97,19 +68,4 @@ fn choose_target(server: &McpServer, request: &SamplingRequest, agent: &Agent) -
         resolve_target(&options, settings, None).ok()
     });
     small.unwrap_or_else(|| agent.target())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_minute_has_so_many_requests() {
-        let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let mut times = SamplingTimes::default();
-        assert!((0..10).all(|second| times.count(at(second))));
-        assert!(!times.count(at(59)));
-        assert!(times.count(at(60)));
-        assert!(!times.count(at(60)));
-    }
 }

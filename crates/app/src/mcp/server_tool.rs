@@ -64,6 +64,7 @@ impl McpTool {
                 details: None,
                 is_error: answer.is_error,
                 file_observations: Vec::new(),
+                ends_run: false,
             },
             Err(error) => failed(error),
         }

@@ -88,7 +88,7 @@ async fn extensions_read_and_choose_models_and_thinking() {
     assert_eq!((&found["ok"], &found["refused"]), (&true.into(), &false.into()));
     assert_eq!((&found["after"], &found["level"]), (&"claude-opus-4-8".into(), &"high".into()));
     assert!(found["usage"]["tokens"].as_u64().unwrap() > 100, "{found}");
-    assert_eq!((&found["prompt"], &found["auth"]), (&true.into(), &false.into()));
+    assert_eq!((&found["prompt"], &found["auth"]), (&true.into(), &true.into()));
     assert_eq!(test.app.agent.target().model.id, "claude-opus-4-8");
     until(async || test.app.agent.thinking().to_string() == "high").await;
 }

@@ -3,6 +3,7 @@
 use hardpan_agent::BranchExit;
 use hardpan_agent::events::HandlerFailed;
 use hardpan_app::options::SessionChoice;
+use hardpan_models::ThinkingSetting;
 use hardpan_session::{ExportFormat, ExportScope};
 use serde_json::json;
 
@@ -395,4 +396,20 @@ async fn an_extension_that_has_ended_is_not_asked_any_more_and_its_guard_stays_s
     let faults =
         test.take_events().into_iter().filter(|event| event.payload::<HandlerFailed>().is_some()).count();
     assert_eq!(faults, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_thinking_level_is_told_with_the_level_before_it() {
+    let source = telling(&[("thinking_level_select", "[e.previousLevel, e.level]")]);
+    let mut test = TestConversation::with_sources("", &[&source], None).await;
+    let agent = &test.app.agent;
+    agent.select_thinking(ThinkingSetting::Off).await.unwrap();
+    for level in ["high", "high", "low"] {
+        agent.select_thinking(level.parse().unwrap()).await.unwrap();
+    }
+    let told = test.notes().split_off(1);
+    assert_eq!(
+        told,
+        ["thinking_level_select: [\"off\",\"high\"]", "thinking_level_select: [\"high\",\"low\"]"]
+    );
 }

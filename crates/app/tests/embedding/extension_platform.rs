@@ -135,7 +135,7 @@ async fn an_extension_has_a_folder_for_its_data() {
     let source = format!(
         "import {{ writeFileSync, readFileSync, mkdtempSync }} from 'node:fs';\nimport {{ join }} from 'node:path';\nimport {{ homedir, tmpdir }} from 'node:os';\nimport {{ getAgentDir }} from '@mariozechner/pi-coding-agent';\n{}",
         trying(
-            "(writeFileSync(join(getAgentDir(), 'settings.json'), '1'), [readFileSync(join(getAgentDir(), 'settings.json'), 'utf8'), await attempt(() => readFileSync(join(getAgentDir(), '../../sessions'), 'utf8')), mkdtempSync(join(tmpdir(), 'a-')).startsWith(tmpdir()), readFileSync(join(homedir(), '.pi/agent/settings.json'), 'utf8')])"
+            "(writeFileSync(join(getAgentDir(), 'settings.json'), '1'), [readFileSync(join(getAgentDir(), 'settings.json'), 'utf8'), await attempt(() => readFileSync(join(getAgentDir(), '../../sessions'), 'utf8')), mkdtempSync(join(tmpdir(), 'a-')).startsWith(tmpdir()), readFileSync(join(homedir(), '.pi/agent/settings.json'), 'utf8'), readFileSync(join(homedir(), '.tried/settings.json'), 'utf8')])"
         )
     );
     let (value, _) = try_in(conversation("", &[("index.ts", &source)]).await).await;
@@ -143,5 +143,25 @@ async fn an_extension_has_a_folder_for_its_data() {
     assert!(value[1].as_str().unwrap().starts_with('E'), "{value}");
     assert_eq!(value[2], true);
     // Where extensions look for it by its usual name.
-    assert_eq!(value[3], "1");
+    assert_eq!((&value[3], &value[4]), (&"1".into(), &"1".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_one_package_hand_each_other_functions() {
+    let manifest = r#"{"pi": {"extensions": ["./core.ts", "./commands.ts"]}}"#;
+    let core = "export default (pi) => { pi.events.on('count', ({ reply }) => reply(['one', 'two'])); pi.registerCommand('core', { handler() {} }); }";
+    let commands = "export default (pi) => pi.registerCommand('try', { handler: async (args, ctx) => { let found; pi.events.emit('count', { reply: (names) => { found = names; } }); ctx.ui.notify(JSON.stringify(found ?? null)); } });";
+    let files = [("package.json", manifest), ("core.ts", core), ("commands.ts", commands)];
+    let test = conversation("", &files).await;
+    let listed = test.app.extensions.list();
+    assert_eq!((listed.len(), &*listed[0].name), (1, "tried"));
+    assert_eq!(listed[0].commands, ["core", "try"]);
+    assert_eq!(try_in(test).await.0, serde_json::json!(["one", "two"]));
+
+    // If one of them cannot be loaded, nothing of the package stays.
+    let broken = "export default () => { throw new Error('late'); }";
+    let files = [("package.json", manifest), ("core.ts", core), ("commands.ts", broken)];
+    let test = conversation("", &files).await;
+    assert!(test.notices()[0].contains("Error: late (commands.ts:1:"), "{:?}", test.notices());
+    assert!(test.app.extensions.list().is_empty() && !test.app.agent.commands().contains_key("core"));
 }

@@ -52,6 +52,7 @@ async fn handlers_get_the_fields_that_are_declared() {
         "session_before_compact",
         "session_compact",
         "session_shutdown",
+        "thinking_level_select",
         "tool_execution_update",
         "user_bash",
     ];

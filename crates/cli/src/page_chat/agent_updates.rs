@@ -156,7 +156,7 @@ impl EventMapper {
                 return vec![Event::Earlier(earlier_blocks(&self.app.agent))];
             }
             AgentEvent::FaceChanged(change) => return self.extensions.take(change, &self.app),
-            AgentEvent::TurnEnd(_) | AgentEvent::ModelSelect(_) => {
+            AgentEvent::TurnEnd(_) | AgentEvent::ModelSelect(_) | AgentEvent::ThinkingSelect(_) => {
                 return vec![Event::Status(status::status_line(&self.app))];
             }
             _ => Vec::new(),

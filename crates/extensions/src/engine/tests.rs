@@ -662,3 +662,27 @@ async fn a_widget_of_components_is_shown_as_its_lines_whenever_it_asks() {
     test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 1"]}"#).await;
     test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 2"]}"#).await;
 }
+
+#[tokio::test]
+async fn undici_is_fetch_and_agents_that_do_nothing() {
+    let expression = "await (async () => { const undici = await import('undici');\
+        undici.setGlobalDispatcher(new undici.Agent({ connect: {} })); await undici.getGlobalDispatcher().close();\
+        const { statusCode, headers, body } = await undici.request('https://example.com/a', { method: 'PUT', body: 'b' });\
+        const sent = await body.json(); return [undici.fetch === fetch, statusCode, headers['content-type'], sent.method, sent.url]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([true, 201, "application/json", "PUT", "https://example.com/a"])
+    );
+}
+
+#[tokio::test]
+async fn helpers_read_skills_usage_and_failures() {
+    let expression = "await (async () => { const agent = await import('@earendil-works/pi-coding-agent'); const ai = await import('@earendil-works/pi-ai');\
+        const skill = agent.parseSkillBlock('<skill name=\"tidy\" location=\"/a/SKILL.md\">\\nDo it.\\n</skill>\\n\\nnow');\
+        const failed = (errorMessage) => ({ stopReason: 'error', errorMessage }); const model = { reasoning: true };\
+        return [skill, agent.parseSkillBlock('plain'), agent.stripFrontmatter('---\\na: b\\n---\\nText'), agent.getLastAssistantUsage([{ message: { role: 'assistant', stopReason: 'stop', usage: { totalTokens: 7 } } }, { message: { role: 'assistant', stopReason: 'aborted', usage: { totalTokens: 9 } } }]).totalTokens,\
+          ai.clampThinkingLevel(model, 'xhigh'), ai.clampThinkingLevel({ reasoning: false }, 'high'), ai.isContextOverflow(failed('prompt is too long: 9 tokens')), ai.isRetryableAssistantError(failed('529 overloaded')), ai.isRetryableAssistantError(failed('no such model'))]; })()";
+    let skill =
+        json!({ "name": "tidy", "location": "/a/SKILL.md", "content": "Do it.", "userMessage": "now" });
+    assert_eq!(evaluate(expression).await, json!([skill, null, "Text", 7, "high", "off", true, true, false]));
+}

@@ -27,6 +27,7 @@ const PACKAGES: &str = include_str!("../js/packages.js");
 const NODE: &str = include_str!("../js/node.js");
 const PROCESSES: &str = include_str!("../js/processes.js");
 const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
+const MODELS: &str = include_str!("../js/models.js");
 const COMPONENTS: &str = include_str!("../js/components.js");
 const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
@@ -279,6 +280,8 @@ impl Engine {
         ))?;
         let built_in: Function = modules.get("builtIn")?;
         evaluate(CODING_AGENT, "coding-agent")?.call::<_, ()>((platform.clone(), built_in.clone()))?;
+        let models: Object = evaluate(MODELS, "models")?.call((platform.clone(), built_in.clone()))?;
+        platform.set("models", models)?;
         let components: Object = evaluate(COMPONENTS, "components")?.call((platform.clone(), built_in))?;
         for name in ["runCustom", "followWidget"] {
             platform.set(name, components.get::<_, Function>(name)?)?;

@@ -21,6 +21,7 @@
     return promise;
   };
   platform.call = call;
+  platform.now = now;
   // Ends what the host does; the promise stays as it is.
   platform.cancel = (promise) => { const id = ids.get(promise); if (waiting.delete(id)) native.cancel(id); };
   function settle(id, succeeded, value) {
@@ -99,14 +100,13 @@
     getHeader: () => ({ type: "session", id: now("session.info").id, cwd: now("cwd") }), getCwd: () => now("cwd"), getLabel: (id) => labelOf(now("session.entries"), id),
   };
   const modelRegistry = {
+    ...platform.models,
     getAll: () => now("models"), getAvailable: () => now("models", { available: true }),
     find: (provider, id) => now("models.find", { provider, id }),
-    hasConfiguredAuth: (model) => now("models", { available: true }).some((other) => other.provider === model?.provider),
     isUsingOAuth: () => false,
-    getApiKey: async () => undefined, getApiKeyForProvider: async () => undefined, getProviderAuth: async () => undefined,
     getError: () => undefined, refresh() {}, getProviders: () => [...new Set(now("models").map((model) => model.provider))],
-    getApiKeyAndHeaders: async () => ({ ok: false, error: "Hardpan gives no keys to extensions" }),
-    registerProvider: (name, config) => pi.registerProvider(name, config),
+    getProviderDisplayName: (provider) => String(provider),
+    registerProvider: (name, config) => pi.registerProvider(name, config), unregisterProvider: (name) => pi.unregisterProvider(name),
   };
   class Context {
     #signal;
@@ -256,6 +256,7 @@
     const module = await native.importModule(path);
     const factory = module.default ?? globalThis.module?.exports;
     if (typeof factory !== "function") throw new TypeError("the module's default export is not a function");
+    isLoaded = false;
     await factory(pi);
     isLoaded = true;
   }
@@ -271,6 +272,8 @@
     if (!known) return undefined;
     if (event && typeof event === "object" && event.hasSignal) { delete event.hasSignal; event.signal = signal; }
     if (event && typeof event === "object" && Array.isArray(event.lazyMessages)) return callWithMessages(known.handler, event, signal);
+    const inputBefore = event?.inputCounts ? json(event.input) : undefined;
+    if (inputBefore !== undefined) delete event.inputCounts;
     const payloadBefore = known.event === "before_provider_request" ? json(event.payload) : undefined;
     const result = await known.handler(event, new Context(signal));
     // Any value replaces the payload, and changes in place count as well.
@@ -278,6 +281,8 @@
       const after = result === undefined ? event.payload : result;
       return json(after) === payloadBefore ? undefined : { payload: after };
     }
+    // Changing the arguments in place is how a newer extension changes a call.
+    if (inputBefore !== undefined && json(event.input) !== inputBefore) return { ...result, changedInput: event.input };
     if (known.event === "user_bash" && result?.operations) return { result: await runOperations(result.operations, event, signal) };
     return result;
   }
@@ -319,7 +324,7 @@
     const update = (partial) => { if (!isDone) now("toolUpdate", { callId, content: partial?.content ?? [] }); };
     try {
       const result = (await tool.execute(callId, params, signal, update, new Context(signal))) ?? {};
-      return { content: result.content ?? [], details: result.details };
+      return { content: result.content ?? [], details: result.details, terminate: result.terminate === true || undefined };
     } finally {
       isDone = true;
     }

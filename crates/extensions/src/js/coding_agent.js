@@ -131,6 +131,21 @@
     const calls = partsOf(message.content).filter((part) => part.type === "toolCall").map((part) => `${part.name}(${Object.entries(part.arguments ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")})`);
     return [...(textOf(message.content) ? [`[Assistant]: ${textOf(message.content)}`] : []), ...(calls.length ? [`[Assistant tool calls]: ${calls.join("; ")}`] : [])];
   }).join("\n\n");
+  // A skill as its command puts it into a prompt, with what the person wrote after it.
+  codingAgent.parseSkillBlock = (prompt) => {
+    const found = /^<skill name="([^"]*)" location="([^"]*)">\n?([\s\S]*?)\n?<\/skill>\s*([\s\S]*)$/.exec(String(prompt));
+    return found && { name: found[1], location: found[2], content: found[3], userMessage: found[4].trim() || undefined };
+  };
+  codingAgent.calculateContextTokens = (usage) => usage.totalTokens || usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  codingAgent.getLastAssistantUsage = (entries) => entries.findLast(({ message }) => message?.role === "assistant" && message.usage && !["aborted", "error"].includes(message.stopReason))?.message.usage;
+  codingAgent.getShellConfig = (shell) => ({ shell: shell ?? "/bin/bash", args: ["-c"] });
+  codingAgent.readStoredCredential = () => undefined;
+  // Null: the image cannot be made smaller here.
+  codingAgent.resizeImage = async () => null;
+  codingAgent.getShellEnv = () => ({ ...process.env });
+  // Where the other system would be installed: nothing is there.
+  codingAgent.getPackageDir = () => path.join(codingAgent.getAgentDir(), "package");
+  for (const [name, file] of [["Readme", "README.md"], ["Docs", "docs"], ["Examples", "examples"], ["Changelog", "CHANGELOG.md"]]) codingAgent[`get${name}Path`] = () => path.join(codingAgent.getPackageDir(), file);
   codingAgent.estimateTokens = (message) => Math.ceil(JSON.stringify(message.content ?? message).length / 4);
   codingAgent.truncateLine = (line, width = 500) => (line.length > width ? { text: `${line.slice(0, width)}... [truncated]`, wasTruncated: true } : { text: line, wasTruncated: false });
   codingAgent.highlightCode = (code) => String(code).split("\n");
@@ -152,6 +167,14 @@
     usage.cost = cost;
     return cost;
   };
+  const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"];
+  // The level itself if the model has it, else the next one below, or its lowest.
+  ai.clampThinkingLevel = (model, level) => { const offered = ai.getSupportedThinkingLevels(model); return offered.findLast((other) => LEVELS.indexOf(other) <= LEVELS.indexOf(level)) ?? offered[0]; };
+  ai.contentText = (content) => textOf(content);
+  // What an answer that broke off says: too much was asked, or the server was not well.
+  const failureText = (message) => (message?.stopReason === "error" ? String(message.errorMessage ?? "") : "");
+  ai.isContextOverflow = (message, window) => /context.{0,20}(length|window|limit)|too (long|many tokens)|exceeds.{0,40}(context|tokens)/i.test(failureText(message)) || (window !== undefined && message?.stopReason === "stop" && codingAgent.calculateContextTokens(message.usage) > window);
+  ai.isRetryableAssistantError = (message) => /\b(408|409|429|5\d\d)\b|overloaded|rate.?limit|too many requests|timed? ?out|connection|network|unavailable/i.test(failureText(message));
   ai.modelsAreEqual = (one, other) => one?.provider === other?.provider && one?.id === other?.id;
 
   // ---- settings of the other system, to be read: those of the extension's data folder and of the project
@@ -188,6 +211,6 @@
   const functions = "compact createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary buildSessionContext loadSkills loadSkillsFromDir runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
   for (const name of classes.split(" ")) codingAgent[name] = absentClass(name);
   for (const name of functions.split(" ")) codingAgent[name] ??= () => missing(name);
-  for (const name of "complete completeSimple stream streamSimple getModel getModels getProviders getEnvApiKey createAssistantMessageEventStream registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
+  for (const name of "getEnvApiKey registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
   for (const name of "TUI ProcessTerminal".split(" ")) tui[name] = absentClass(name);
 })

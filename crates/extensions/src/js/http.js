@@ -152,5 +152,19 @@
   };
   for (const name of ["resolve", "resolve4", "resolve6", "reverse"]) dns[name] = (host, ...rest) => { const done = rest.pop(); promises[name](host).then((found) => done(null, found), (error) => done(error)); };
   const tls = { connect, TLSSocket: Socket, Server, createServer: (options, listener) => new Server(options, listener), createSecureContext: () => ({}), checkServerIdentity: () => undefined, rootCertificates: [], DEFAULT_MIN_VERSION: "TLSv1.2", DEFAULT_MAX_VERSION: "TLSv1.3" };
-  return { http: moduleFor("http:"), https: moduleFor("https:"), dns, "dns/promises": promises, tls };
+  // ---- undici: the host makes connections, so that its agents have nothing to do
+  class Dispatcher extends EventEmitter { constructor(options) { super(); this.options = options; } compose() { return this; } async close() {} async destroy() {} }
+  class UndiciAgent extends Dispatcher {}
+  let dispatcher = new UndiciAgent();
+  const { fetch, Headers, Request, Response, FormData } = globalThis;
+  const undici = {
+    fetch, Headers, Request, Response, FormData, Dispatcher, Agent: UndiciAgent, Client: class Client extends Dispatcher {}, Pool: class Pool extends Dispatcher {},
+    ProxyAgent: class ProxyAgent extends Dispatcher {}, EnvHttpProxyAgent: class EnvHttpProxyAgent extends Dispatcher {},
+    getGlobalDispatcher: () => dispatcher, setGlobalDispatcher: (given) => { dispatcher = given; }, install() {},
+    async request(target, options = {}) {
+      const answer = await fetch(String(target), { method: options.method, headers: options.headers, body: options.body ?? undefined, signal: options.signal });
+      return { statusCode: answer.status, headers: Object.fromEntries(answer.headers), trailers: {}, opaque: options.opaque, body: Object.assign(stream.Readable.from([Buffer.from(await answer.clone().arrayBuffer())]), { text: () => answer.text(), json: () => answer.json(), arrayBuffer: () => answer.arrayBuffer() }) };
+    },
+  };
+  return { http: moduleFor("http:"), https: moduleFor("https:"), dns, "dns/promises": promises, tls, undici };
 })

@@ -483,7 +483,7 @@
   const smallModules = once(() => evaluatePart("small-modules")(native, platform, { EventEmitter, stream: streams().stream }));
   const lazyParts = new Map([
     ...["stream", "stream/consumers", "stream/promises", "stream/web"].map((name) => [name, streams]),
-    ...["http", "https", "dns", "dns/promises", "tls", "net"].map((name) => [name, connections]),
+    ...["http", "https", "dns", "dns/promises", "tls", "net", "undici"].map((name) => [name, connections]),
     ...["readline", "readline/promises", "zlib", "worker_threads", "console", "constants", "diagnostics_channel", "punycode", "v8", "vm"].map((name) => [name, smallModules]),
   ]);
   for (const name of ["ReadableStream", "WritableStream", "TransformStream", "TextDecoderStream", "TextEncoderStream"]) {

@@ -239,7 +239,7 @@
     CONFIG_DIR_NAME: ".pi", DEFAULT_MAX_LINES: MAX_LINES, DEFAULT_MAX_BYTES: MAX_BYTES,
     truncateHead: (text, options = {}) => truncate(text, options, false),
     truncateTail: (text, options = {}) => truncate(text, options, true),
-    formatSize, parseFrontmatter,
+    formatSize, parseFrontmatter, stripFrontmatter: (text) => parseFrontmatter(text).body,
     defineTool: (tool) => tool,
     getMarkdownTheme: () => plainTheme, keyHint: (key, text) => `${key} ${text}`,
     isToolCallEventType: (name, event) => event?.toolName === name,
@@ -248,7 +248,7 @@
     withFileMutationQueue: async (_path, work) => work(),
   };
 
-  const ai = { StringEnum, Type, uuidv7: platform.uuid };
+  const ai = { StringEnum, Type, uuidv7: platform.uuid, validateToolArguments: (tool, toolCall) => validate(tool.name, tool.parameters, toolCall.arguments) };
   return {
     typebox, "coding-agent": codingAgent, "agent-core": {}, ai, tui,
     helpers: { validate, plainTheme, plain },

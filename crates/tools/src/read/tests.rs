@@ -145,6 +145,7 @@ fn an_image_comes_back_as_one() {
             details: Some(json!({"path": "logo.png", "media_type": "image/png", "width": 120, "height": 80})),
             is_error: false,
             file_observations: vec![FileObservation::of_unknown("logo.png", LineRanges::default())],
+            ends_run: false,
         }
     );
     project.write("cut.png", &png[..14]);

@@ -93,6 +93,10 @@ pub struct ToolCallEvent {
     pub tool_call_id: Arc<str>,
     #[schemars(with = "Map<String, Value>")]
     pub input: Value,
+    // Read by the engine: whether changing the input in place counts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
+    pub input_counts: bool,
 }
 
 /// A call has a result, before it is stored.
@@ -473,6 +477,14 @@ pub struct ModelSelectEvent {
     pub model: Model,
     pub previous_model: Model,
     pub source: SetSource,
+}
+
+/// The model thinks more, or less, from now on.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ThinkingLevelSelectEvent {
+    pub level: String,
+    pub previous_level: String,
 }
 
 /// The provider accepted a request, and its answer begins.

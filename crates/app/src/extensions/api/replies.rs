@@ -51,6 +51,10 @@ pub struct ToolCallEventResult {
     /// What the model is told.
     #[serde(deserialize_with = "lenient")]
     pub reason: Option<String>,
+    // What the engine adds if the handler changed the arguments in place.
+    #[serde(rename = "changedInput", deserialize_with = "lenient")]
+    #[schemars(skip)]
+    pub changed_input: Option<Value>,
 }
 
 /// What is left out stays as it is.

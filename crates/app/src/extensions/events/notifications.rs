@@ -7,9 +7,10 @@ use hardpan_agent::events::{
     AgentEnd, AgentSettled, AgentStart, AnswerPart, AnswerPartChange, AnswerPartKind, Dialog, DialogEnd,
     DialogStart, LeaveReason, MessageEnd, MessageStart, ModelSelect, ProviderResponse, SessionCompact,
     SessionFork, SessionLeave, SessionShutdown, SessionStart, SessionSwitch, SessionTree, SwitchReason,
-    ToolAnnounced, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, ToolSettled, TurnEnd,
-    TurnStart,
+    ThinkingSelect, ToolAnnounced, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, ToolSettled,
+    TurnEnd, TurnStart,
 };
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{MessageBody, MessagePart};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use super::super::event_order::ToolEventOrder;
 use super::super::messages::{
     arguments_to_script, message_to_script, messages_to_script, part_to_script, parts_to_script, text_part,
 };
-use super::super::models::target_to_script;
+use super::super::models::{target_to_script, thinking_level};
 use super::Subscriber;
 use super::questions::switch_kind;
 
@@ -187,6 +188,17 @@ impl Subscriber<'_> {
                     api::ModelSelectEvent { model, previous_model, source: api::SetSource::default() }
                 })
             }
+            api::ThinkingLevelSelectEvent::NAME => self.tell(|event: &ThinkingSelect, agent| {
+                let target = agent.target();
+                let level = |text: &str| {
+                    let setting = text.parse::<ThinkingSetting>().unwrap_or_default();
+                    thinking_level(&target, setting)
+                };
+                api::ThinkingLevelSelectEvent {
+                    level: level(&event.thinking),
+                    previous_level: level(&event.previous),
+                }
+            }),
             _ => false,
         }
     }

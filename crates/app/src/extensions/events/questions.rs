@@ -13,9 +13,10 @@ use hardpan_tools::ToolState;
 
 use super::super::api::{self, ScriptEvent};
 use super::super::entries::entries_to_script;
+use super::super::event_order::ToolEventOrder;
 use super::super::messages::{
-    arguments_to_script, content_from_script, custom_message, image_from_script, images_to_script,
-    lazy_messages, messages_from_script, messages_to_script, parts_to_script,
+    arguments_from_script, arguments_to_script, content_from_script, custom_message, image_from_script,
+    images_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
 };
 use super::Subscriber;
 
@@ -49,19 +50,26 @@ impl Subscriber<'_> {
                     },
                 )
             }
-            api::ToolCallEvent::NAME => self.on(
-                |event: &ToolCallEvent, _| api::ToolCallEvent {
-                    tool_name: event.tool_name.clone(),
-                    tool_call_id: event.call_id.clone(),
-                    input: arguments_to_script(&event.input),
-                },
-                |_, reply| match reply.block {
-                    Some(true) => ToolCallReply::Block {
-                        reason: reply.reason.unwrap_or_else(|| "Tool execution was blocked".to_owned()),
+            api::ToolCallEvent::NAME => {
+                let input_counts = self.order() == ToolEventOrder::AroundQuestions;
+                self.on(
+                    move |event: &ToolCallEvent, _| api::ToolCallEvent {
+                        tool_name: event.tool_name.clone(),
+                        tool_call_id: event.call_id.clone(),
+                        input: arguments_to_script(&event.input),
+                        input_counts,
                     },
-                    _ => ToolCallReply::Allow,
-                },
-            ),
+                    move |_, reply| match (reply.block, reply.changed_input) {
+                        (Some(true), _) => ToolCallReply::Block {
+                            reason: reply.reason.unwrap_or_else(|| "Tool execution was blocked".to_owned()),
+                        },
+                        (_, Some(input)) if input_counts => {
+                            ToolCallReply::Change { input: arguments_from_script(&input) }
+                        }
+                        _ => ToolCallReply::Allow,
+                    },
+                )
+            }
             api::ToolResultEvent::NAME => self.on(
                 |event: &ToolResultEvent, _| api::ToolResultEvent {
                     tool_name: event.tool_name.clone(),

@@ -9,7 +9,7 @@ use hardpan_extensions::{HostError, LogLevel, ScriptFault, ScriptHost};
 use serde_json::{Value, json};
 
 use super::super::api::to_script;
-use super::super::{entries, exec, files, models, network, questions, sessions};
+use super::super::{entries, exec, files, model_calls, models, network, questions, sessions};
 use super::{ExtensionHost, failed, lock, optional_text, text};
 
 impl ScriptHost for ExtensionHost {
@@ -23,6 +23,7 @@ impl ScriptHost for ExtensionHost {
                 }
                 "exec" => exec::run(&host, &arguments).await,
                 "fetch" => network::fetch(&host, &arguments).await,
+                "model.complete" => model_calls::complete(&host, &arguments).await,
                 "waitForIdle" => {
                     agent.wait_until_idle().await;
                     Ok(Value::Null)
@@ -167,6 +168,7 @@ impl ScriptHost for ExtensionHost {
                 return Ok(models::list_models(&*self.app()?, only_available));
             }
             "models.find" => return Ok(models::find_model(&*self.app()?, &arguments)),
+            "models.access" => return Ok(json!(model_calls::has_access(&*self.app()?, &arguments))),
             "setThinkingLevel" => self.set_thinking(text(&arguments, "level")?)?,
             "session.branch" => return self.setting.runtime.block_on(entries::branch(&self.agent()?)),
             "session.entries" => {

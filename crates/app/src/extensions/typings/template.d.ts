@@ -63,22 +63,53 @@ declare module "@mariozechner/pi-coding-agent" {
     getCwd(): string;
     getLabel(id: string): string | undefined;
   }
+  export interface ModelName { provider: string; id: string }
+  /** Text and images; calls of tools and their results are told in words. */
+  export interface ModelContext { systemPrompt?: string | string[]; messages: Message[] }
+  export interface ModelOptions { signal?: AbortSignal; maxTokens?: number; reasoning?: string; [other: string]: any }
+  export interface ModelAnswer {
+    role: "assistant";
+    content: { type: "text"; text: string }[];
+    provider: string;
+    model: string;
+    stopReason: "stop" | "length" | "error" | "aborted";
+    errorMessage?: string;
+    usage: Usage & { cost: { input: number; output: number; cacheRead: number; cacheWrite: number; total: number } };
+    timestamp: number;
+    [other: string]: any;
+  }
+  export type ModelEvent =
+    | { type: "start"; partial: ModelAnswer }
+    | { type: "text_start"; contentIndex: number; partial: ModelAnswer }
+    | { type: "text_delta"; contentIndex: number; delta: string; partial: ModelAnswer }
+    | { type: "text_end"; contentIndex: number; content: string; partial: ModelAnswer }
+    | { type: "done"; reason: "stop" | "length"; message: ModelAnswer }
+    | { type: "error"; reason: "error" | "aborted"; error: ModelAnswer };
+  export interface ModelStream extends AsyncIterable<ModelEvent> { result(): Promise<ModelAnswer> }
   export interface ModelRegistry {
     getAll(): Model[];
     /** Those whose provider needs no key, or has one. */
     getAvailable(): Model[];
     find(provider: string, id: string): Model | undefined;
     getProviders(): string[];
-    hasConfiguredAuth(model: { provider: string }): boolean;
+    hasConfiguredAuth(model: ModelName): boolean;
     isUsingOAuth(model?: any): boolean;
+    getProviderDisplayName(provider: string): string;
+    getProviderAuthStatus(provider: string): { configured: boolean };
     registerProvider(name: string, options: any): void;
+    unregisterProvider(name: string): void;
     refresh(): void;
     getError(): string | undefined;
-    // Keys are never given to extensions.
-    getApiKey(model?: any): Promise<undefined>;
-    getApiKeyForProvider(provider?: string): Promise<undefined>;
+    /** An answer of a model, for which the person is asked. What went wrong is in `stopReason` and `errorMessage`. */
+    complete(model: ModelName, context: ModelContext, options?: ModelOptions): Promise<ModelAnswer>;
+    completeSimple(model: ModelName, context: ModelContext, options?: ModelOptions): Promise<ModelAnswer>;
+    stream(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
+    streamSimple(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
+    // Hardpan makes the requests with its own keys. What these give stands for a key where there is one, and opens nothing.
+    getApiKey(model: ModelName): Promise<string | undefined>;
+    getApiKeyForProvider(provider: string): Promise<string | undefined>;
     getProviderAuth(provider?: string): Promise<undefined>;
-    getApiKeyAndHeaders(model?: any): Promise<{ ok: false; error: string }>;
+    getApiKeyAndHeaders(model: ModelName): Promise<{ ok: true; apiKey: string; headers: Record<string, string> } | { ok: false; error: string }>;
   }
   export interface ExtensionContext {
     readonly ui: ExtensionUI;
@@ -112,6 +143,8 @@ declare module "@mariozechner/pi-coding-agent" {
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
   }
 
+  /** `terminate`: the model need not read it. If every result of an answer says so, the run ends. */
+  export type EndingToolResult = ToolResult & { terminate?: boolean };
   export interface ToolDefinition<Parameters = any> {
     name: string;
     label: string;
@@ -121,7 +154,7 @@ declare module "@mariozechner/pi-coding-agent" {
     promptSnippet?: string;
     promptGuidelines?: string[];
     prepareArguments?(raw: any): any;
-    execute(toolCallId: string, params: Parameters, signal: AbortSignal, onUpdate: (partial: ToolResult) => void, ctx: ExtensionContext): Promise<ToolResult> | ToolResult;
+    execute(toolCallId: string, params: Parameters, signal: AbortSignal, onUpdate: (partial: ToolResult) => void, ctx: ExtensionContext): Promise<EndingToolResult> | EndingToolResult;
     renderCall?(...parts: any[]): any;
     renderResult?(...parts: any[]): any;
     [other: string]: any;
@@ -172,7 +205,15 @@ declare module "@mariozechner/pi-coding-agent" {
   export function withFileMutationQueue<Result>(path: string, work: () => Promise<Result>): Promise<Result>;
 }
 declare module "@earendil-works/pi-coding-agent" { export * from "@mariozechner/pi-coding-agent"; }
-declare module "@mariozechner/pi-ai" { export function StringEnum(values: readonly string[], options?: object): object; }
+declare module "@mariozechner/pi-ai" {
+  import type { Model, ModelAnswer, ModelContext, ModelName, ModelOptions, ModelStream } from "@mariozechner/pi-coding-agent";
+  export function StringEnum(values: readonly string[], options?: object): object;
+  export function getModel(provider: string, id: string): Model | undefined;
+  export function complete(model: ModelName, context: ModelContext, options?: ModelOptions): Promise<ModelAnswer>;
+  export function completeSimple(model: ModelName, context: ModelContext, options?: ModelOptions): Promise<ModelAnswer>;
+  export function stream(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
+  export function streamSimple(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
+}
 declare module "@earendil-works/pi-ai" { export * from "@mariozechner/pi-ai"; }
 declare module "typebox" {
   export const Type: { [Kind in "Object" | "String" | "Number" | "Integer" | "Boolean" | "Null" | "Array" | "Tuple" | "Union" | "Intersect" | "Literal" | "Enum" | "Record" | "Any" | "Unknown" | "Never" | "Unsafe" | "Optional" | "Readonly" | "Partial" | "Pick" | "Omit" | "Composite" | "Date"]: (...parts: any[]) => any };
