@@ -81,7 +81,7 @@ pub(crate) struct Inner {
     /// Skills and templates, with those that handlers named.
     pub resources: Mutex<DiscoveredResources>,
     /// Told of each request that was billed.
-    pub bill_listener: Mutex<Option<BillListener>>,
+    pub bill_listeners: Mutex<Vec<BillListener>>,
 }
 
 /// A function that is told of requests that were billed.
@@ -134,7 +134,7 @@ impl Agent {
             retry_now: Notify::new(),
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
-            bill_listener: Mutex::default(),
+            bill_listeners: Mutex::default(),
             ephemeral: Mutex::default(),
             resources,
             setup,

@@ -71,12 +71,12 @@ impl Agent {
 
     /// Calls `listener` with the record of each request from now on, as soon as it is billed.
     pub fn on_bill(&self, listener: impl Fn(&RequestRecord) + Send + Sync + 'static) {
-        *lock(&self.inner.bill_listener) = Some(Arc::new(listener));
+        lock(&self.inner.bill_listeners).push(Arc::new(listener));
     }
 
     fn tell_bill(&self, record: &RequestRecord) {
-        let listener = lock(&self.inner.bill_listener).clone();
-        listener.iter().for_each(|listener| listener(record));
+        let listeners = lock(&self.inner.bill_listeners).clone();
+        listeners.iter().for_each(|listener| listener(record));
     }
 
     /// What the provider is expected to bill for the prompt of `preview`, given what the last request of

@@ -199,6 +199,42 @@ fn metrics_add_up_to_the_bill_of_the_session() {
     assert_eq!((count("chat"), count("execute_tool"), count("invoke_agent")), (3, 2, 2));
 }
 
+#[test]
+fn a_compaction_is_a_request_of_its_own_and_metrics_add_up_to_all_that_was_paid() {
+    let collector = collector();
+    let cli = TestCli::with_script("", "default: {text: A-private-summary of what was said before.}\n");
+    let prompt = "Remember this long text. ".repeat(2_000);
+    let print = |arguments: &[&str]| {
+        let mut command = cli.command(arguments);
+        let command = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()).env(JSON.0, JSON.1);
+        let ran = command.output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    print(&["-p", &prompt]);
+    print(&["--continue", "-p", &prompt]);
+    print(&["--continue", "-p", "/compact"]);
+    let received = collector.received();
+    let spans = spans(&received);
+    let purposes: Vec<Value> =
+        spans.iter().filter_map(|span| attributes(span).get("hardpan.request.purpose").cloned()).collect();
+    assert_eq!(purposes, ["compaction"]);
+    let summary = spans.iter().find(|span| attributes(span).contains_key("hardpan.request.purpose")).unwrap();
+    assert_eq!(summary["name"], "chat claude-sonnet-5");
+    assert!(attributes(summary)["gen_ai.usage.output_tokens"].as_f64().unwrap() > 0.0);
+    // The three processes each send their own sums.
+    let dollars: f64 = bodies(&received, "/v1/metrics")
+        .iter()
+        .flat_map(|body| body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone())
+        .filter(|metric| metric["name"] == "hardpan.cost")
+        .flat_map(|metric| metric["sum"]["dataPoints"].as_array().unwrap().clone())
+        .map(|point| point["asDouble"].as_f64().unwrap())
+        .sum();
+    let paid: Value =
+        serde_json::from_slice(&cli.command(&["cost", "--json"]).output().unwrap().stdout).unwrap();
+    let paid = paid["total"]["dollars"].as_f64().unwrap();
+    assert!(paid > 0.0 && (dollars - paid).abs() < 1e-9, "{dollars} {paid}");
+}
+
 /// What must be nowhere: prompts, answers, arguments, results, names of files and folders, keys.
 const PRIVATE: [&str; 9] = [
     "Ask-the-helper",

@@ -9,12 +9,13 @@ use hardpan_agent::events::{
 };
 use hardpan_agent::{Agent, AgentEvent};
 use hardpan_providers::Transport;
+use hardpan_session::RequestRecord;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::exporter::{ExportError, Exporter};
 use crate::settings::TelemetrySettings;
 use crate::span::{SpanContext, UnixNanos};
-use crate::tracer::{AgentTracer, TextFilter};
+use crate::tracer::{AgentTracer, TextFilter, TracerOutput};
 
 /// The name under which the handlers are registered.
 const OWNER: &str = "telemetry";
@@ -114,7 +115,13 @@ impl Telemetry {
         follower.clone().on::<MessageEnd>(agent);
         follower.clone().on::<ToolExecutionStart>(agent);
         follower.clone().on::<ToolExecutionEnd>(agent);
-        follower.on::<AgentEnd>(agent);
+        follower.clone().on::<AgentEnd>(agent);
+        let billed = agent.downgrade();
+        agent.on_bill(move |record| {
+            if let Some(agent) = billed.upgrade() {
+                follower.observe_bill(record, &agent);
+            }
+        });
     }
 }
 
@@ -139,6 +146,17 @@ impl Follower {
         });
     }
 
+    fn observe_bill(&self, record: &RequestRecord, agent: &Agent) {
+        let (session, name) = (agent.session().0, (self.name)());
+        let output = {
+            let mut tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner);
+            // No run may have begun in this session.
+            tracer.set_identity(session, name);
+            tracer.observe_bill(record)
+        };
+        self.send(output);
+    }
+
     fn observe(&self, event: &AgentEvent, agent: &Agent) {
         let now = (self.clock)();
         let session = agent.session().0;
@@ -156,6 +174,10 @@ impl Follower {
             calls.remove(&(session, ended.call_id.clone()));
         }
         drop(calls);
+        self.send(output);
+    }
+
+    fn send(&self, output: TracerOutput) {
         self.exporter.add(output);
         self.task.get_or_init(|| drop(tokio::spawn(Exporter::run(Arc::downgrade(&self.exporter)))));
     }

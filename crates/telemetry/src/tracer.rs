@@ -5,6 +5,9 @@
 //! | `agent_start` … `agent_end` | a span `invoke_agent NAME`, the root of a trace or below the call that started a sub-agent |
 //! | `before_provider_request` … `message_end` of an answer | a span `chat MODEL` |
 //! | `tool_execution_start` … `tool_execution_end` | a span `execute_tool NAME` |
+//!
+//! Requests beside the conversation (compactions, summaries of branches, pings, what servers and extensions ask a
+//! model) raise no events: each becomes a span `chat MODEL` when it is billed.
 
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use hardpan_agent::events::{
     ToolExecutionStart,
 };
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, TokenUsage};
+use hardpan_session::RequestRecord;
 use serde_json::{Value, json};
 
 use crate::metrics::MetricKind;
@@ -117,6 +121,52 @@ impl AgentTracer {
             AgentEvent::AgentEnd(ended) => self.end_run(ended, at, &mut output),
             _ => {}
         }
+        output
+    }
+
+    /// What a request leads to that was billed to this agent's conversation. Those of its turns are known by
+    /// their events, and those of sub-agents are told by the sub-agents themselves.
+    pub fn observe_bill(&mut self, record: &RequestRecord) -> TracerOutput {
+        let mut output = TracerOutput::default();
+        let session = record.extra.get("session").and_then(Value::as_str);
+        let is_told_elsewhere = session.is_some_and(|session| session != &*self.session);
+        if &*record.purpose == "turn" || is_told_elsewhere {
+            return output;
+        }
+        let span = SpanId((self.ids)());
+        let parent = self.run.as_ref().map(|run| run.context).or(self.parent);
+        let trace = match parent {
+            Some(parent) => parent.trace,
+            None => TraceId(u128::from((self.ids)()) << 64 | u128::from((self.ids)())),
+        };
+        let start = UnixNanos::try_from(record.started.as_nanosecond()).unwrap_or_default();
+        let end = start.saturating_add(record.ended_ms.unwrap_or_default().saturating_mul(1_000_000));
+        let (provider, model) = (provider_name(&record.provider).to_owned(), record.model.to_string());
+        let request = OpenRequest { context: SpanContext { trace, span }, start, provider, model };
+        let mut purpose = vec![Attribute::new("hardpan.request.purpose", &*record.purpose)];
+        let asker = record.extra.get("agent").and_then(Value::as_str);
+        purpose.extend(asker.map(|asker| Attribute::new("hardpan.request.asker", plain_name(asker))));
+        let dollars = record.dollars;
+        let mut attributes = request.attributes(&self.session);
+        attributes.extend(purpose);
+        attributes.extend(usage_attributes(&record.usage, dollars));
+        let measured = request.measured(None);
+        output.measurements.extend(usage_measurements(&measured, &record.usage, dollars));
+        output.measurements.push(duration(measured, start, end));
+        if let Some(run) = &mut self.run {
+            run.usage += record.usage;
+            run.dollars += dollars;
+        }
+        output.spans.push(Span {
+            context: request.context,
+            parent: parent.map(|parent| parent.span),
+            name: format!("chat {}", request.model),
+            kind: SpanKind::Client,
+            start,
+            end,
+            attributes,
+            status: SpanStatus::Unset,
+        });
         output
     }
 
