@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_context::{FoundSecret, Redactions, SecretScanner};
+use hardpan_context::{FoundSecret, KnownSecrets, Redactions, SecretScanner};
 use hardpan_prompt::Prompt;
 use hardpan_session::Record;
 use jiff::Timestamp;
@@ -41,7 +41,7 @@ pub struct SecretSettings {
     /// What happens to secrets.
     pub mode: SecretMode,
     /// Values that are secret whatever they look like: the keys of this machine.
-    pub known: Vec<FoundSecret>,
+    pub known: KnownSecrets,
 }
 
 /// What was decided about a secret.
@@ -72,7 +72,7 @@ impl SecretGuard {
     pub fn new(settings: &SecretSettings, conversation: &Conversation) -> Self {
         SecretGuard {
             mode: settings.mode,
-            scanner: SecretScanner::new(settings.known.iter().cloned()),
+            scanner: SecretScanner::new(settings.known.clone()),
             redactions: Arc::default(),
             decisions: stored_decisions(conversation),
             undecided: Vec::new(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::events::{AgentStart, MessageStart, ToolExecutionEnd, UserBash};
 use hardpan_agent::{Agent, ApprovalRequest};
-use hardpan_context::{FoundSecret, Redactions, SecretScanner};
+use hardpan_context::{KnownSecrets, Redactions, SecretScanner};
 use hardpan_files::read_small_text;
 use hardpan_prompt::MessageBody;
 use hardpan_tools::CallSubject;
@@ -114,7 +114,7 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// A log in the data folder; none without one. `secrets` are never written.
-    pub fn new(data: Option<&Path>, workspace: &Path, secrets: Vec<FoundSecret>) -> Self {
+    pub fn new(data: Option<&Path>, workspace: &Path, secrets: KnownSecrets) -> Self {
         AuditLog {
             folder: data.map(Path::to_owned),
             workspace: workspace.to_string_lossy().into_owned(),
@@ -262,6 +262,8 @@ pub fn read_audit_log(data: &Path) -> Vec<AuditEntry> {
 
 #[cfg(test)]
 mod tests {
+    use hardpan_context::FoundSecret;
+
     use super::*;
 
     fn request(command: &str) -> ApprovalRequest {
@@ -275,7 +277,7 @@ mod tests {
     fn a_line_says_who_allowed_what_and_never_a_key() {
         let data = tempfile::tempdir().unwrap();
         let secret = FoundSecret { kind: "key of x".into(), value: "the-key-of-the-test".into() };
-        let log = AuditLog::new(Some(data.path()), Path::new("/work"), vec![secret]);
+        let log = AuditLog::new(Some(data.path()), Path::new("/work"), [secret].into_iter().collect());
         log.allowed(&request("curl -H the-key-of-the-test"), AllowedBy::Rule, Some("bash(curl)".into()));
         log.denied(&request(&"x".repeat(5000)), "the person said no");
         let entries = read_audit_log(data.path());
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn the_log_is_bounded() {
         let data = tempfile::tempdir().unwrap();
-        let log = AuditLog::new(Some(data.path()), Path::new("/work"), Vec::new());
+        let log = AuditLog::new(Some(data.path()), Path::new("/work"), KnownSecrets::default());
         for file in FILES {
             log.denied(&request("x"), "no");
             let path = data.path().join("log/audit.jsonl");

@@ -11,7 +11,7 @@ use hardpan_agent::events::{
 };
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{Agent, Conversation, Delivery, Input, InputSource, RunEnd};
-use hardpan_context::{FoundSecret, LayoutName, SecretScanner};
+use hardpan_context::{KnownSecrets, LayoutName, SecretScanner};
 use hardpan_panels::{
     ConsoleTool, Library, LibraryEntry, LibraryKind, Logs, Memories, NotificationKind, OpenFiles, Panel,
     PanelRegistry, PanelTool, RunSummary, SavedPanels, Scratchpad, Spine, SpineDecision, SpineLimits,
@@ -69,7 +69,7 @@ pub(crate) struct PanelSources<'a> {
     pub scope: &'a Scope,
     pub tools: &'a ToolRegistry,
     pub expansions: &'a Expansions,
-    pub secrets: &'a [FoundSecret],
+    pub secrets: &'a KnownSecrets,
     pub notices: &'a Arc<dyn NoticeSink>,
     /// Whether the agent goes on by itself while work remains; replaces the setting.
     pub auto_continue: Option<bool>,
@@ -96,7 +96,7 @@ impl ConversationPanels {
                 PanelKind::Tree => Arc::new(Tree::new(sources.scope.clone())),
                 PanelKind::Memories => Arc::new(Memories::new(
                     sources.scope.clone(),
-                    SecretScanner::new(sources.secrets.iter().cloned()),
+                    SecretScanner::new(sources.secrets.clone()),
                 )),
                 PanelKind::Spine => spine.insert(Arc::new(Spine::new(limits))).clone(),
                 PanelKind::Logs => logs.insert(Arc::new(Logs::default())).clone(),

@@ -231,7 +231,7 @@ impl ConversationApp {
                 options.sandbox_launcher.clone(),
             ),
         };
-        let link = ConversationLink::new(settings.clone(), face.prompter.clone());
+        let link = ConversationLink::new(settings.clone(), face.prompter.clone(), secrets.known.clone());
         let mcp = Arc::new(McpServers::new(mcp_setup, notices, link));
         mcp.take_up(&conversation, &target);
         let task_tool_agents = offers_tasks(&settings, &expansions.agents).then(|| expansions.agents.clone());

@@ -193,9 +193,13 @@ pub async fn assemble(
         place: shown_place(&root),
     };
     // What the servers are remembered to have; none is started.
-    let mcp = options
-        .tools
-        .then(|| McpServers::new(mcp_setup, notices, ConversationLink::new(settings.clone(), None)));
+    let mcp = options.tools.then(|| {
+        McpServers::new(
+            mcp_setup,
+            notices,
+            ConversationLink::new(settings.clone(), None, secrets.known.clone()),
+        )
+    });
     if let Some(mcp) = &mcp {
         mcp.take_up(&conversation, &target);
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use hardpan_agent::{SecretMode, SecretSettings};
 use hardpan_context::{FoundSecret, SecretScanner};
 use hardpan_files::FileGuard;
+use hardpan_mcp::ServerName;
 use hardpan_prompt::Prompt;
 use hardpan_workspace::find_project_root;
 
@@ -52,7 +53,7 @@ const SAMPLES: [&str; 8] =
 pub fn secret_settings(settings: &Settings, folder: &Path) -> SecretSettings {
     let mode = settings.config.secrets.unwrap_or_default();
     if mode == SecretMode::Send {
-        return SecretSettings { mode, known: Vec::new() };
+        return SecretSettings { mode, ..SecretSettings::default() };
     }
     let mut known: Vec<FoundSecret> = settings
         .keys_by_provider()
@@ -63,9 +64,7 @@ pub fn secret_settings(settings: &Settings, folder: &Path) -> SecretSettings {
     for (name, config) in &settings.config.mcp_servers {
         let file = login_file(name, config, logins.as_deref());
         let Some(login) = file.and_then(|file| file.read().ok().flatten()) else { continue };
-        let secret =
-            |value: &str| FoundSecret { kind: format!("login at {name}").into(), value: value.to_owned() };
-        known.extend(login.secrets().into_iter().map(secret));
+        known.extend(login.secrets().into_iter().map(|value| login_secret(name, value)));
     }
     let root = find_project_root(folder);
     for name in ENV_FILES {
@@ -75,7 +74,12 @@ pub fn secret_settings(settings: &Settings, folder: &Path) -> SecretSettings {
             value: value.to_owned(),
         }));
     }
-    SecretSettings { mode, known }
+    SecretSettings { mode, known: known.into_iter().collect() }
+}
+
+/// A token of the login at a server.
+pub(crate) fn login_secret(server: &ServerName, value: &str) -> FoundSecret {
+    FoundSecret { kind: format!("login at {server}").into(), value: value.to_owned() }
 }
 
 /// The secrets in a prompt that is no part of a conversation; none if the settings say that secrets

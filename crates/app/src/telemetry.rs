@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hardpan_agent::Agent;
-use hardpan_context::FoundSecret;
+use hardpan_context::KnownSecrets;
 
 use crate::notice::{Notice, NoticeSink};
 use crate::settings::TelemetryConfig;
@@ -20,7 +20,7 @@ pub(crate) struct ConversationTelemetry {
 #[cfg(not(feature = "otel"))]
 impl ConversationTelemetry {
     /// Tells the person that this build has no telemetry, if the settings ask for some.
-    pub fn open(config: &TelemetryConfig, _: &[FoundSecret], notices: &Arc<dyn NoticeSink>) -> Self {
+    pub fn open(config: &TelemetryConfig, _: &KnownSecrets, notices: &Arc<dyn NoticeSink>) -> Self {
         if config.is_wanted() {
             notices.notice(Notice::TelemetryNotBuilt);
         }
@@ -40,7 +40,7 @@ impl ConversationTelemetry {
 #[cfg(feature = "otel")]
 impl ConversationTelemetry {
     /// Telemetry as the settings and the variables of OpenTelemetry say. `secrets` are never sent.
-    pub fn open(config: &TelemetryConfig, secrets: &[FoundSecret], notices: &Arc<dyn NoticeSink>) -> Self {
+    pub fn open(config: &TelemetryConfig, secrets: &KnownSecrets, notices: &Arc<dyn NoticeSink>) -> Self {
         let telemetry = open_telemetry(config, secrets, notices).unwrap_or_else(|error| {
             notices.notice(Notice::TelemetryNotSent { error });
             None
@@ -79,7 +79,7 @@ impl ConversationTelemetry {
 #[cfg(feature = "otel")]
 fn open_telemetry(
     config: &TelemetryConfig,
-    secrets: &[FoundSecret],
+    secrets: &KnownSecrets,
     notices: &Arc<dyn NoticeSink>,
 ) -> Result<Option<hardpan_telemetry::Telemetry>, crate::notice::TelemetryError> {
     use hardpan_context::{Redactions, SecretScanner};
@@ -91,7 +91,7 @@ fn open_telemetry(
         return Ok(None);
     };
     let transport = Arc::new(hardpan_providers::HttpTransport::new(None)?);
-    let scanner = SecretScanner::new(secrets.to_vec());
+    let scanner = SecretScanner::new(secrets.clone());
     let notices = notices.clone();
     Ok(Some(Telemetry::new(
         settings,

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
+#[path = "support/mcp_servers.rs"]
+mod mcp_servers;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
@@ -10,10 +12,11 @@ mod test_cli;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use hardpan_test_support::{OauthFault, OauthServer, TestResponse, TestServer};
+use mcp_servers::real_servers;
 use serde_json::{Value, json};
 use test_cli::TestCli;
 
@@ -365,6 +368,93 @@ fn a_logout_ends_the_login_here_and_there() {
     assert_eq!((login_file(&cli).exists(), server.has_login()), (false, false));
     let ran = cli.print(&["mcp", "logout", "tickets"]);
     assert!(ran.stderr.contains("there is no login at tickets"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_that_is_removed_takes_its_login_with_it() {
+    let server = OauthServer::start(3600, OauthFault::None);
+    let cli = cli(&server.url());
+    log_in(&cli, &server);
+    // Also where the settings have another address by now.
+    configure(&cli, "http://127.0.0.1:1/mcp");
+    let ran = cli.print(&["mcp", "remove", "tickets"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("logged out of tickets: the login is deleted, here and there"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((login_file(&cli).exists(), server.has_login()), (false, false));
+}
+
+#[test]
+fn a_token_that_is_renewed_in_a_conversation_is_a_secret_like_the_others() {
+    // Each use of a token that ends so soon renews it first.
+    let server = OauthServer::start(1, OauthFault::TellsTokens);
+    let cli = cli(&server.url());
+    log_in(&cli, &server);
+    let ran = cli.print(&["-p", "Count them", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = cli.last_result();
+    let token = said.strip_prefix("three tickets ").expect("the token");
+    assert!(server.secrets().len() > 3 && server.secrets().contains(&token.to_owned()), "{said}");
+    let told = "replaced in the request, because it looks like a secret: login at tickets";
+    assert!(ran.stderr.contains(told) && !ran.stderr.contains(token), "{}", ran.stderr);
+}
+
+#[test]
+fn an_authorization_server_that_nobody_here_wrote_grants_renews_and_ends_a_login() {
+    let Some(server) = FastMcpServer::start() else { return };
+    let cli = cli(&server.url);
+    assert!(listed(&cli)["error"].as_str().unwrap().contains("run `hardpan mcp login tickets`"));
+    let run = LoginRun::of(&cli);
+    let (status, back, page) = get(&run.address);
+    assert_eq!(status, 302, "{page}");
+    assert_eq!(get(&back.unwrap()).0, 200);
+    let (code, said) = run.end();
+    assert_eq!(code, Some(0), "{said}");
+    let tokens = || std::fs::read_to_string(login_file(&cli)).unwrap();
+    let first = tokens();
+    assert_eq!(listed(&cli)["state"], "ready");
+    assert_eq!(get(&server.url.replace("/mcp", "/end")).0, 200);
+    let ran = cli.print(&["-p", "Count them", "--yes"]);
+    assert_eq!((ran.code, cli.last_result().as_str()), (Some(0), "three tickets"), "{}", ran.stderr);
+    assert_ne!(tokens(), first);
+    let ran = cli.print(&["mcp", "logout", "tickets"]);
+    assert!(ran.stderr.contains("the login is deleted, here and there"), "{}", ran.stderr);
+    assert!(listed(&cli)["error"].as_str().unwrap().contains("run `hardpan mcp login tickets`"));
+}
+
+/// A server made with FastMCP, which asks for a login. It ends with the test.
+struct FastMcpServer {
+    child: Child,
+    url: String,
+}
+
+impl FastMcpServer {
+    fn start() -> Option<Self> {
+        let python = real_servers()?.join("python/bin/python");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/login_server.py");
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(python);
+        command.arg(script).arg(port.to_string()).env("FASTMCP_CHECK_FOR_UPDATES", "off");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server =
+            FastMcpServer { child: command.spawn().unwrap(), url: format!("http://127.0.0.1:{port}/mcp") };
+        let listens = (0..1200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        assert!(listens, "the server does not listen: {:?}", server.child.try_wait());
+        Some(server)
+    }
+}
+
+impl Drop for FastMcpServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 #[test]

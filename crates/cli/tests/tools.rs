@@ -15,6 +15,8 @@ mod mcp_on_demand;
 mod mcp_parts;
 #[path = "tools/mcp_serve.rs"]
 mod mcp_serve;
+#[path = "support/mcp_servers.rs"]
+mod mcp_servers;
 mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;

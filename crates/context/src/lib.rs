@@ -68,7 +68,7 @@ pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, Reposit
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use panels::{DetachLimits, FrozenHistory};
 pub use render_cache::RenderCache;
-pub use secrets::{FoundSecret, Redactions, SecretScanner, secret_id};
+pub use secrets::{FoundSecret, KnownSecrets, Redactions, SecretScanner, secret_id};
 pub use snapshot::{
     AgentMode, ContextImage, EphemeralText, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry,
     ItemEntry, LostCache, ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot,

@@ -7,7 +7,7 @@
 mod patterns; // the forms of keys, as data
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hardpan_prompt::{Content, Hash, Prompt, ResultPart, Segment, SharedContent};
 use rustc_hash::FxHashSet;
@@ -60,29 +60,55 @@ pub fn secret_id(value: &str) -> String {
     hash.chars().filter(char::is_ascii_hexdigit).take(16).collect()
 }
 
-/// Finds secrets: values that are known, such as the keys of this machine, and texts that have the
-/// form of a provider's key or of a private key.
+/// Values that are secret whatever they look like: the keys of this machine. Copies share them, so that a
+/// value that becomes known later, such as a renewed token, is one to all scanners from then on.
+#[derive(Clone, Debug, Default)]
+pub struct KnownSecrets(Arc<RwLock<Arc<Vec<FoundSecret>>>>);
+
+impl KnownSecrets {
+    /// Adds values. Those that are too short to be told from other text are left out.
+    pub fn add(&self, secrets: impl IntoIterator<Item = FoundSecret>) {
+        let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let known = Arc::make_mut(&mut held);
+        known.extend(secrets.into_iter().filter(|secret| secret.value.len() >= MIN_KNOWN_BYTES));
+        known.sort_by(|a, b| a.value.cmp(&b.value));
+        known.dedup_by(|a, b| a.value == b.value);
+    }
+
+    fn list(&self) -> Arc<Vec<FoundSecret>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl FromIterator<FoundSecret> for KnownSecrets {
+    fn from_iter<I: IntoIterator<Item = FoundSecret>>(secrets: I) -> Self {
+        let known = KnownSecrets::default();
+        known.add(secrets);
+        known
+    }
+}
+
+/// Finds secrets: values that are known, and texts that have the form of a provider's key or of a
+/// private key.
 #[derive(Debug, Default)]
 pub struct SecretScanner {
-    known: Vec<FoundSecret>,
+    known: KnownSecrets,
+    /// How many values were known when prompts were scanned.
+    scanned_for: usize,
     /// Contents of prompts that were scanned already.
     seen: FxHashSet<Hash>,
 }
 
 impl SecretScanner {
     /// A scanner that also looks for these values.
-    pub fn new(known: impl IntoIterator<Item = FoundSecret>) -> Self {
-        let mut known: Vec<FoundSecret> =
-            known.into_iter().filter(|secret| secret.value.len() >= MIN_KNOWN_BYTES).collect();
-        known.sort_by(|a, b| a.value.cmp(&b.value));
-        known.dedup_by(|a, b| a.value == b.value);
-        SecretScanner { known, seen: FxHashSet::default() }
+    pub fn new(known: KnownSecrets) -> Self {
+        SecretScanner { known, scanned_for: 0, seen: FxHashSet::default() }
     }
 
     /// The secrets in a text, each once.
     pub fn find(&self, text: &str) -> Vec<FoundSecret> {
         let mut found: Vec<FoundSecret> =
-            self.known.iter().filter(|secret| text.contains(&secret.value)).cloned().collect();
+            self.known.list().iter().filter(|secret| text.contains(&secret.value)).cloned().collect();
         for (kind, value) in find_by_form(text) {
             if !found.iter().any(|known| known.value == value) {
                 found.push(FoundSecret { kind: kind.into(), value: value.to_owned() });
@@ -94,8 +120,10 @@ impl SecretScanner {
     /// The secrets in what is new in a prompt: texts that no prompt before had.
     pub fn scan_prompt(&mut self, prompt: &Prompt) -> Vec<FoundSecret> {
         let mut found = Vec::new();
-        if self.seen.len() > MAX_REMEMBERED {
+        let known = self.known.list().len();
+        if self.seen.len() > MAX_REMEMBERED || known != self.scanned_for {
             self.seen.clear();
+            self.scanned_for = known;
         }
         for block in prompt.blocks() {
             if !is_scanned(&block.content) || !self.seen.insert(block.content.hash()) {

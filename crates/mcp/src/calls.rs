@@ -12,6 +12,7 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use crate::client_side::{ClientSide, Counted};
 use crate::connection::Connection;
 use crate::error::ServerError;
+use crate::failures::other_answer;
 use crate::results::{CallAnswer, make_answer};
 
 /// How many times the limit of a call it may take in all, however much progress it reports.
@@ -81,11 +82,6 @@ impl Connection {
         cancellation.id = None;
         answer.map_err(|error| self.call_error(error))
     }
-}
-
-/// The error for an answer of another kind than the request.
-pub(crate) fn other_answer() -> ServerError {
-    ServerError::Protocol("it answered a request with something else".into())
 }
 
 /// Tells the server that a request is no longer wanted, unless it was answered.

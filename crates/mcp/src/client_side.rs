@@ -20,6 +20,7 @@ use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::watch;
 
 use crate::forms::{FormAnswer, ServerForm, ServerVisit};
+use crate::login::Login;
 use crate::sampling::{SamplingAnswer, SamplingRefusal, SamplingRequest};
 use crate::tool_list::plain_text;
 
@@ -35,6 +36,9 @@ pub(crate) type ProgressReports = std::collections::HashMap<ProgressToken, Progr
 
 /// What a server tells its client, and what it may ask of it. Dropping a future takes the question back.
 pub trait ClientHost: Send + Sync {
+    /// There are other tokens than before: nothing may contain these, either.
+    fn tokens_changed(&self, login: &Login);
+
     /// The server's list of tools is another one.
     fn tools_changed(&self);
 

@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{PaginatedRequestParams, ProtocolVersion, ServerCapabilities};
-use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
+use rmcp::service::{Peer, RunningService, ServiceError, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::auth::AuthError;
-use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransportConfig,
-};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use crate::client_side::{ClientHost, ClientSide};
 use crate::config::{ServerConfig, ServerName, ServerTransport};
 use crate::error::ServerError;
+use crate::failures::{causes, request_error, start_error};
 use crate::http_client::BoundedHttpClient;
-use crate::login::{LoginClient, LoginError, LoginFile, LoginTokens};
-use crate::program::{LastWords, MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
+use crate::last_words::LastWords;
+use crate::login::{LoginClient, LoginFile, LoginTokens};
+use crate::program::{MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
 use crate::tool_list::{ServerTool, make_tools, plain_text};
 
 /// The most tools of one server.
@@ -50,7 +49,7 @@ impl Connection {
         host: Arc<dyn ClientHost>,
     ) -> Result<(Self, Vec<ServerTool>), ServerError> {
         let last_words = LastWords::default();
-        let side = ClientSide::new(name.as_str(), root_address(&place.root), host);
+        let side = ClientSide::new(name.as_str(), root_address(&place.root), host.clone());
         let opening = async {
             let service = match &config.transport {
                 ServerTransport::Program { command, args, env, pass_environment, cwd } => {
@@ -69,7 +68,7 @@ impl Connection {
                 ServerTransport::Http { url, headers, bearer_token_env } => {
                     let settings = http_config(url, headers, bearer_token_env.as_deref(), place)?;
                     let client = BoundedHttpClient::new(http_client()?, MAX_LINE);
-                    match login_tokens(name, config, place)? {
+                    match login_tokens(name, config, place, &host)? {
                         Some(tokens) => {
                             let client = LoginClient::new(client, tokens);
                             serve_client(side, StreamableHttpClientTransport::with_client(client, settings))
@@ -82,7 +81,14 @@ impl Connection {
                     }
                 }
             };
-            let service = service.map_err(|error| start_error(name, &error, &last_words))?;
+            let service = match service {
+                Ok(service) => service,
+                Err(error) => {
+                    // It may have ended before what it printed was read.
+                    last_words.wait_for_end().await;
+                    return Err(start_error(name, &error, &last_words));
+                }
+            };
             check_version(service.peer())?;
             let call_time = config.call_time;
             let (name, last_words) = (name.clone(), last_words.clone());
@@ -92,7 +98,7 @@ impl Connection {
         };
         match tokio::time::timeout(config.start_time, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(ServerError::StartTimeout(config.start_time, last_words.get())),
+            Err(_) => Err(ServerError::StartTimeout(config.start_time, last_words.explain())),
         }
     }
 
@@ -133,15 +139,7 @@ impl Connection {
     }
 
     pub(crate) fn call_error(&self, error: ServiceError) -> ServerError {
-        match error {
-            ServiceError::McpError(error) => ServerError::Answer(plain_text(&error.message, 2000)),
-            ServiceError::Timeout { timeout } => ServerError::CallTimeout(timeout),
-            ServiceError::TransportSend(error) => {
-                login_error(&self.name, &error).unwrap_or_else(|| ServerError::Ended(self.last_words.get()))
-            }
-            ServiceError::TransportClosed => ServerError::Ended(self.last_words.get()),
-            other => ServerError::Protocol(plain_text(&other.to_string(), 500)),
-        }
+        request_error(&self.name, error, &self.last_words)
     }
 }
 
@@ -155,68 +153,16 @@ fn check_version(peer: &Peer<RoleClient>) -> Result<(), ServerError> {
     }
 }
 
-fn start_error(name: &ServerName, error: &ClientInitializeError, last_words: &LastWords) -> ServerError {
-    if let Some(error) = login_error(name, error) {
-        return error;
-    }
-    match error {
-        error if error.is_authorization_required() => ServerError::LoginRequired(name.clone()),
-        ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(last_words.get()),
-        ClientInitializeError::TransportError { .. } if last_words.get().is_some() => {
-            ServerError::Ended(last_words.get())
-        }
-        ClientInitializeError::JsonRpcError(error) => ServerError::Answer(plain_text(&error.message, 500)),
-        other => ServerError::Protocol(plain_text(&causes(other), 500)),
-    }
-}
-
-/// What a server's answer about the login means, if it is one.
-fn login_error(name: &ServerName, error: &(dyn std::error::Error + 'static)) -> Option<ServerError> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(scope) = error.downcast_ref::<InsufficientScopeError>() {
-            let scope = scope.get_required_scope().map(|scope| plain_text(scope, 200));
-            return Some(ServerError::ScopeRequired { name: name.clone(), scope });
-        }
-        if error.is::<AuthRequiredError>() {
-            return Some(ServerError::LoginRequired(name.clone()));
-        }
-        match error.downcast_ref::<AuthError>() {
-            Some(AuthError::AuthorizationRequired) => return Some(ServerError::LoginRequired(name.clone())),
-            Some(AuthError::TokenRefreshFailed(text)) => {
-                return Some(ServerError::Login(LoginError::NotRenewed(plain_text(text, 500))));
-            }
-            _ => {}
-        }
-        cause = error.source();
-    }
-    None
-}
-
 /// The tokens of a login at a server, unless the settings have a token themselves.
 fn login_tokens(
     name: &ServerName,
     config: &ServerConfig,
     place: &ProgramPlace,
+    host: &Arc<dyn ClientHost>,
 ) -> Result<Option<Arc<LoginTokens>>, ServerError> {
     let (true, Some(folder)) = (config.can_log_in(), &place.logins) else { return Ok(None) };
     let ServerTransport::Http { url, .. } = &config.transport else { return Ok(None) };
-    LoginTokens::open(&LoginFile::new(folder, name, url)).map_err(ServerError::Login)
-}
-
-/// An error with what caused it.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-        source = error.source();
-    }
-    text
+    LoginTokens::open(&LoginFile::new(folder, name, url), host).map_err(ServerError::Login)
 }
 
 fn root_address(root: &Path) -> Option<Arc<str>> {

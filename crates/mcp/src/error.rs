@@ -39,11 +39,20 @@ pub enum ServerError {
         scope: Option<String>,
     },
     /// The login cannot be used.
-    #[error("{}", crate::connection::causes(.0))]
+    #[error("{}", crate::failures::causes(.0))]
     Login(#[source] LoginError),
     /// It did not start in time.
     #[error("it did not start within {} s{}", .0.as_secs(), said(.1))]
     StartTimeout(Duration, Option<String>),
+    /// Nobody answers at its address.
+    #[error("its address cannot be reached: {0}")]
+    Unreachable(String),
+    /// The connection to its address broke.
+    #[error("the connection to its address broke: {0}")]
+    Broken(String),
+    /// Its address answers with something else than a server does.
+    #[error("its address answered with {0}: check `url` in config.toml")]
+    HttpAnswer(String),
     /// It does not speak the protocol.
     #[error("it does not speak the protocol: {0}")]
     Protocol(String),

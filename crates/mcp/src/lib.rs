@@ -18,8 +18,10 @@ mod client_side; // ClientHost: who answers what a server asks
 mod config; // ServerConfig: how a server is started or reached
 mod connection; // Connection: a server that answers
 mod error; // ServerError: why a server cannot be used
+mod failures; // what errors of the protocol's crate mean for the person
 mod forms; // ServerForm: what a server asks a person for
 mod http_client; // BoundedHttpClient: messages over HTTP, whose answers are bounded
+mod last_words; // LastWords: what a program said before it ended
 mod loading; // ToolLoadingSetting: how the model gets to know tools
 mod login; // Login: tokens by OAuth
 mod program; // ProgramTransport: messages on a program's input and output
@@ -27,6 +29,7 @@ mod prompts; // ServerPrompt: a prompt that a server writes
 mod resources; // ServerResource: something to read that a server has
 mod results; // CallAnswer: what a call is answered with
 mod sampling; // SamplingRequest: what a server asks a model for
+mod schema; // normalise_schema: what every provider takes as the schema of arguments
 mod tool_list; // ServerTool: names and schemas that every provider takes
 mod tool_server; // serve_tools: offers tools to another agent
 

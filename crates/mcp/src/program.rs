@@ -2,14 +2,12 @@
 //! standard input and output.
 //!
 //! Whatever it prints, a bounded part is kept: a line of more than [`MAX_LINE`] bytes ends the connection,
-//! lines that are no messages are skipped, and of standard error the last line is remembered.
+//! lines that are no messages are skipped, and of standard error the last lines are remembered.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use hardpan_sandbox::{Program, ProgramStreams, RunningProgram, SandboxLauncher, SandboxPolicy};
@@ -19,15 +17,13 @@ use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::ServerError;
+use crate::last_words::{LastWords, MAX_LINE_WORDS, readable_line};
 
 /// The longest message that is read, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
 
 /// How many messages may wait to be handled: then the program has to wait.
 pub(crate) const WAITING_MESSAGES: usize = 64;
-
-/// How much of a line of standard error is kept, in bytes.
-const MAX_ERROR_LINE: usize = 500;
 
 /// How many lines of standard error go into the log: one that never ends must not fill the disk.
 const LOGGED_LINES: usize = 500;
@@ -84,29 +80,6 @@ pub(crate) struct ProgramTransport {
     program: Option<RunningProgram>,
 }
 
-/// What a program said last that was no message.
-#[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<Option<String>>>, Arc<AtomicBool>);
-
-impl LastWords {
-    fn set(&self, text: &str) {
-        if !text.trim().is_empty() && !self.1.load(Ordering::Relaxed) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.trim().to_owned());
-        }
-    }
-
-    /// The reason why nothing more is read, which no later line replaces.
-    fn set_last(&self, text: &str) {
-        self.set(text);
-        self.1.store(true, Ordering::Relaxed);
-    }
-
-    /// The last line, if there was one.
-    pub fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 impl ProgramTransport {
     /// Starts the program of a server.
     pub fn start(
@@ -141,10 +114,18 @@ impl ProgramTransport {
         };
         let running = program.start(sandbox, streams, |_| {}).map_err(ServerError::NotStarted)?;
         let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
-        let (server, words) = (wanted.server.to_owned(), last_words.clone());
-        thread::spawn(move || read_messages(output, &sender, &server, &words));
-        let (server, words) = (wanted.server.to_owned(), last_words.clone());
-        thread::spawn(move || read_errors(errors, &server, &words));
+        let (server, words, reading) =
+            (wanted.server.to_owned(), last_words.clone(), last_words.begin_reading());
+        thread::spawn(move || {
+            read_messages(output, &sender, &server, &words);
+            drop(reading);
+        });
+        let (server, words, reading) =
+            (wanted.server.to_owned(), last_words.clone(), last_words.begin_reading());
+        thread::spawn(move || {
+            read_errors(errors, &server, &words);
+            drop(reading);
+        });
         let (writer, waiting) = std::sync::mpsc::channel();
         thread::spawn(move || write_messages(input, &waiting));
         Ok(ProgramTransport { messages, input: writer, program: Some(running) })
@@ -223,7 +204,7 @@ fn read_messages(
             Ok(None) => return,
             Err(error) => {
                 if error.kind() == io::ErrorKind::FileTooLarge {
-                    last_words.set_last(&format!("a line of more than {} MB", MAX_LINE >> 20));
+                    last_words.set_reason(&format!("a line of more than {} MB", MAX_LINE >> 20));
                 }
                 return;
             }
@@ -238,9 +219,9 @@ fn read_messages(
                 }
             }
             Err(_) => {
-                let text = shortened(&line);
+                let text = readable_line(&line);
                 tracing::warn!(server, line = %text.escape_debug(), "no message of the protocol");
-                last_words.set(&text);
+                last_words.add(&text);
             }
         }
     }
@@ -249,25 +230,20 @@ fn read_messages(
 fn read_errors(errors: impl Read, server: &str, last_words: &LastWords) {
     let (mut reader, mut line, mut count) = (BufReader::new(errors), Vec::new(), 0_usize);
     loop {
-        match read_line(&mut reader, MAX_ERROR_LINE, &mut line) {
+        match read_line(&mut reader, MAX_LINE_WORDS, &mut line) {
             Ok(None) => return,
             // The rest of a long line is read as further lines.
             Ok(Some(())) => {}
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {}
             Err(_) => return,
         }
-        let text = shortened(&line);
-        last_words.set(&text);
+        let text = readable_line(&line);
+        last_words.add(&text);
         count += 1;
         if count <= LOGGED_LINES {
             tracing::info!(server, line = %text.escape_debug(), "standard error");
         }
     }
-}
-
-fn shortened(line: &[u8]) -> String {
-    let line = &line[..line.len().min(MAX_ERROR_LINE)];
-    String::from_utf8_lossy(line).trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 pub(crate) fn write_messages(

@@ -7,9 +7,9 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::calls::other_answer;
 use crate::connection::Connection;
 use crate::error::ServerError;
+use crate::failures::other_answer;
 use crate::results::AnswerParts;
 use crate::tool_list::plain_text;
 

@@ -8,9 +8,9 @@ use rmcp::model::{
     SubscribeRequestParams, UnsubscribeRequestParams,
 };
 
-use crate::calls::other_answer;
 use crate::connection::Connection;
 use crate::error::ServerError;
+use crate::failures::other_answer;
 use crate::results::{AnswerParts, ResourceLabel};
 use crate::tool_list::plain_text;
 

@@ -4,22 +4,15 @@ use std::collections::BTreeSet;
 
 use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+use crate::schema::normalise_schema;
 
 /// The longest name of a tool that all providers take.
 const MAX_NAME: usize = 64;
 
 /// The longest description, in bytes: what a request has to hold each time.
 const MAX_DESCRIPTION: usize = 4096;
-
-/// The longest description of an argument, in bytes.
-const MAX_ARGUMENT_DESCRIPTION: usize = 1024;
-
-/// The largest schema, in bytes of JSON. A larger one is replaced by one that allows any object.
-const MAX_SCHEMA: usize = 32 * 1024;
-
-/// How deep schemas are.
-const MAX_DEPTH: usize = 24;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +95,7 @@ pub(crate) fn plain_text(text: &str, max: usize) -> String {
 }
 
 /// A plain text of at most `max` bytes, which ends with a whole sentence or word where it is cut.
-fn cut_text(text: &str, max: usize) -> String {
+pub(crate) fn cut_text(text: &str, max: usize) -> String {
     let text = plain_text(text, usize::MAX);
     if text.len() <= max {
         return text;
@@ -116,93 +109,10 @@ fn cut_text(text: &str, max: usize) -> String {
     format!("{} […]", kept[..end].trim_end())
 }
 
-/// A schema that every provider takes: an object at the root, references replaced by what they name, what
-/// refers to itself by anything, no deeper and larger than a limit.
-pub(crate) fn normalise_schema(schema: &Value) -> Value {
-    let mut work = SchemaWork { root: schema, open: Vec::new(), budget: MAX_SCHEMA / 8 };
-    let mut normal = work.normalise(schema, 0);
-    let is_object = normal.get("type").is_none_or(|kind| kind == "object");
-    if !normal.is_object() || !is_object || normal.to_string().len() > MAX_SCHEMA {
-        return json!({"type": "object", "properties": {}, "additionalProperties": true});
-    }
-    if let Value::Object(fields) = &mut normal {
-        let properties = fields.remove("properties").filter(Value::is_object).unwrap_or_else(|| json!({}));
-        let mut ordered = Map::new();
-        ordered.insert("type".into(), "object".into());
-        ordered.insert("properties".into(), properties);
-        let others = std::mem::take(fields).into_iter();
-        // Some providers refuse alternatives at the root.
-        let is_kept = |name: &str| !matches!(name, "type" | "anyOf" | "oneOf" | "allOf" | "not" | "enum");
-        ordered.extend(others.filter(|(name, _)| is_kept(name)));
-        *fields = ordered;
-    }
-    normal
-}
-
-struct SchemaWork<'a> {
-    root: &'a Value,
-    /// The references that are being replaced: one among them refers to itself.
-    open: Vec<String>,
-    /// How many more values there may be: references can double at each level.
-    budget: usize,
-}
-
-impl SchemaWork<'_> {
-    fn normalise(&mut self, schema: &Value, depth: usize) -> Value {
-        if depth > MAX_DEPTH || self.budget == 0 {
-            return json!({});
-        }
-        self.budget -= 1;
-        match schema {
-            Value::Object(fields) => match fields.get("$ref").and_then(Value::as_str) {
-                Some(reference) => self.replace(reference, fields, depth),
-                None => self.object(fields, depth),
-            },
-            Value::Array(values) => {
-                Value::Array(values.iter().map(|value| self.normalise(value, depth + 1)).collect())
-            }
-            other => other.clone(),
-        }
-    }
-
-    fn object(&mut self, fields: &Map<String, Value>, depth: usize) -> Value {
-        let unneeded = |name: &str| matches!(name, "$schema" | "$id" | "$defs" | "definitions" | "$comment");
-        // A property may have any of these names.
-        let is_schema = depth == 0 || fields.contains_key("type") || fields.contains_key("$defs");
-        let mut normal = Map::new();
-        for (name, value) in fields {
-            if !(is_schema && unneeded(name)) {
-                let value = match value.as_str().filter(|_| name == "description") {
-                    Some(text) => cut_text(text, MAX_ARGUMENT_DESCRIPTION).into(),
-                    None => self.normalise(value, depth + 1),
-                };
-                normal.insert(name.clone(), value);
-            }
-        }
-        Value::Object(normal)
-    }
-
-    fn replace(&mut self, reference: &str, fields: &Map<String, Value>, depth: usize) -> Value {
-        let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)).cloned();
-        let is_open = self.open.iter().any(|open| open == reference);
-        let mut normal = match target.filter(|_| !is_open) {
-            Some(target) => {
-                self.open.push(reference.to_owned());
-                let normal = self.normalise(&target, depth + 1);
-                self.open.pop();
-                normal
-            }
-            None => json!({}),
-        };
-        if let (Value::Object(normal), Some(description)) = (&mut normal, fields.get("description")) {
-            normal.insert("description".into(), description.clone());
-        }
-        normal
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -231,9 +141,6 @@ mod tests {
         let one = cut_text(&"ü".repeat(1000), 999);
         assert_eq!(one, format!("{} […]", "ü".repeat(499)));
         assert_eq!(cut_text("Short.", 10), "Short.");
-        let schema = normalise_schema(&json!({"properties": {"a": {"description": long}}}));
-        let described = schema["properties"]["a"]["description"].as_str().expect("a text");
-        assert!(described.len() <= MAX_ARGUMENT_DESCRIPTION + 6 && described.ends_with(". […]"));
     }
 
     #[test]
@@ -252,46 +159,5 @@ mod tests {
         assert_eq!(summary("\n  Reads v1.2 files\nMore"), "Reads v1.2 files");
         assert_eq!(summary("Reads one of the many files that there are"), "Reads one of the many files…");
         assert_eq!(summary(""), "");
-    }
-
-    #[test]
-    fn schemas_become_objects_without_references() {
-        let recursive = json!({
-            "$schema": "x",
-            "type": "object",
-            "properties": {"tree": {"$ref": "#/$defs/node", "description": "all"}},
-            "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "id": {"type": "string"}}}}
-        });
-        assert_eq!(
-            normalise_schema(&recursive),
-            json!({"type": "object", "properties": {"tree": {
-                "type": "object",
-                "properties": {"next": {}, "id": {"type": "string"}},
-                "description": "all"
-            }}})
-        );
-        let any = json!({"type": "object", "properties": {}, "additionalProperties": true});
-        let own_root = json!({"$ref": "#"});
-        for schema in [json!(true), json!([]), json!({"type": "string"}), json!({"type": ["object", "null"]})]
-        {
-            assert_eq!(normalise_schema(&schema), any, "{schema}");
-        }
-        assert_eq!(normalise_schema(&own_root), json!({"type": "object", "properties": {}}));
-        assert_eq!(normalise_schema(&json!({})), json!({"type": "object", "properties": {}}));
-        assert_eq!(
-            normalise_schema(&json!({"properties": 5, "required": ["a"]})),
-            json!({"type": "object", "properties": {}, "required": ["a"]})
-        );
-    }
-
-    #[test]
-    fn a_schema_that_doubles_at_each_level_ends() {
-        let mut defs = Map::new();
-        for level in 0..40 {
-            let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
-            defs.insert(format!("l{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
-        }
-        let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/l0"}}, "$defs": defs});
-        assert!(normalise_schema(&schema).to_string().len() <= MAX_SCHEMA);
     }
 }

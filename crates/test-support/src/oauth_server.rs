@@ -32,6 +32,8 @@ pub enum OauthFault {
     TokenRedirect(String),
     /// The redirect names another issuer.
     ForeignIssuer,
+    /// The tool answers with the token that it was called with.
+    TellsTokens,
 }
 
 /// Such a server. It ends when it is dropped.
@@ -140,7 +142,12 @@ impl State {
             ("GET", "/authorize") => self.authorize(&base, &query),
             ("POST", "/token") => self.token(&base, &fields(&request.body)),
             ("POST", "/revoke") => {
-                let token = fields(&request.body).remove("token").unwrap_or_default();
+                let mut form = fields(&request.body);
+                // As servers do that are made with the Python SDK of the protocol.
+                if !form.contains_key("client_secret") {
+                    return TestResponse::json(400, &json!({"error": "invalid_request"}));
+                }
+                let token = form.remove("token").unwrap_or_default();
                 self.refresh_tokens.remove(&token);
                 TestResponse::json(200, &json!({}))
             }
@@ -301,7 +308,11 @@ impl State {
                 "serverInfo": {"name": "tickets", "version": "1"},
             }),
             Some("tools/list") => json!({"tools": [{"name": "count", "inputSchema": {"type": "object"}}]}),
-            Some("tools/call") => json!({"content": [{"type": "text", "text": "three tickets"}]}),
+            Some("tools/call") => {
+                let told = token.filter(|_| self.fault == OauthFault::TellsTokens).unwrap_or_default();
+                let text = format!("three tickets {told}");
+                json!({"content": [{"type": "text", "text": text.trim_end()}]})
+            }
             _ => {
                 let error = json!({"code": -32601, "message": "unknown"});
                 return TestResponse::json(200, &json!({"jsonrpc": "2.0", "id": id, "error": error}));

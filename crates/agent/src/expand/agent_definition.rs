@@ -112,13 +112,29 @@ impl AgentDefinition {
 
     /// Whether it may use a tool.
     pub fn allows(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+        let is_named = |name: &String| match name.strip_suffix(ALL_OF_A_SERVER) {
+            Some(server) => tool.split_once("__").is_some_and(|(of, _)| of == server),
+            None => name == tool,
+        };
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(is_named))
     }
 }
 
-/// The name that Hardpan has for a tool: those of Claude Code differ in case, and some in the word.
+/// The end of a name that means all tools of an MCP server: `tickets__*`.
+const ALL_OF_A_SERVER: &str = "__*";
+
+/// The name that Hardpan has for a tool: those of Claude Code differ in case, and some in the word. Its
+/// tools of MCP servers are `mcp__server__tool`, and `mcp__server` all of one.
 fn own_tool_name(name: &str) -> String {
-    let name = name.trim().to_lowercase();
+    let name = name.trim();
+    match name.strip_prefix("mcp__") {
+        Some(tool) if tool.contains("__") => return tool.to_owned(),
+        Some(server) => return format!("{server}{ALL_OF_A_SERVER}"),
+        // Servers tell capital letters from small ones.
+        None if name.contains("__") => return name.to_owned(),
+        None => {}
+    }
+    let name = name.to_lowercase();
     OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, own)| (*own).to_owned())
 }
 
@@ -149,6 +165,20 @@ mod tests {
         );
         assert_eq!(agent.tools.unwrap(), ["read", "find", "fetch", "bash"]);
         assert_eq!(agent.model, None);
+    }
+
+    #[test]
+    fn tools_of_servers_are_named_one_by_one_or_all_of_a_server() {
+        let text = "---\ntools: Read, mcp__tickets__createIssue, files__*, mcp__time, web__Get\n---\nx";
+        let agent = parse(text).unwrap();
+        for tool in ["read", "tickets__createIssue", "files__read", "files__a__b", "time__now", "web__Get"] {
+            assert!(agent.allows(tool), "{tool}");
+        }
+        for tool in
+            ["tickets__createissue", "tickets__other", "filesystem__read", "files", "web__Put", "bash"]
+        {
+            assert!(!agent.allows(tool), "{tool}");
+        }
     }
 
     #[test]

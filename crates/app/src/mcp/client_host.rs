@@ -3,12 +3,13 @@
 use std::sync::Weak;
 
 use hardpan_mcp::{
-    ClientHost, FormAnswer, HostFuture, SamplingAnswer, SamplingRefusal, SamplingRequest, ServerForm,
+    ClientHost, FormAnswer, HostFuture, Login, SamplingAnswer, SamplingRefusal, SamplingRequest, ServerForm,
     ServerVisit,
 };
 use tokio::runtime::Handle;
 
 use super::{McpServer, questions, sampling};
+use crate::secrets::login_secret;
 
 /// The host of a server's connection. It does not keep the server alive.
 pub(super) struct ServerHost {
@@ -17,6 +18,13 @@ pub(super) struct ServerHost {
 }
 
 impl ClientHost for ServerHost {
+    fn tokens_changed(&self, login: &Login) {
+        if let Some(server) = self.server.upgrade() {
+            let secrets = login.secrets().into_iter().map(|value| login_secret(&server.name, value));
+            server.link.secrets.add(secrets);
+        }
+    }
+
     fn tools_changed(&self) {
         McpServer::note_change(&self.server, &self.runtime);
     }

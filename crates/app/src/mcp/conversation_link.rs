@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_agent::{Agent, WeakAgent};
+use hardpan_context::KnownSecrets;
 use hardpan_mcp::ServerName;
 
 use crate::approval::{Approver, UserPrompter};
@@ -12,6 +13,8 @@ use crate::settings::Settings;
 /// The conversation and the person that servers act for. The agent is known once it is there.
 pub(crate) struct ConversationLink {
     pub settings: Arc<Settings>,
+    /// What no request may contain.
+    pub secrets: KnownSecrets,
     prompter: Option<Arc<dyn UserPrompter>>,
     agent: OnceLock<WeakAgent>,
     approver: OnceLock<Arc<Approver>>,
@@ -22,9 +25,13 @@ pub(crate) struct ConversationLink {
 }
 
 impl ConversationLink {
-    pub fn new(settings: Arc<Settings>, prompter: Option<Arc<dyn UserPrompter>>) -> Self {
+    pub fn new(
+        settings: Arc<Settings>,
+        prompter: Option<Arc<dyn UserPrompter>>,
+        secrets: KnownSecrets,
+    ) -> Self {
         let (agent, approver, dialog, mentions) = Default::default();
-        ConversationLink { settings, prompter, agent, approver, dialog, mentions }
+        ConversationLink { settings, secrets, prompter, agent, approver, dialog, mentions }
     }
 
     /// Learns of the agent, and of who decides about requests of servers.

@@ -8,6 +8,7 @@ use hardpan_app::mcp::{FoundServer, find_servers};
 use hardpan_app::settings::UserFolders;
 use hardpan_mcp::{ServerConfig, ServerName, ServerTransport};
 
+use super::login::forget_login;
 use crate::command_setup::working_folder;
 use crate::output::safe;
 
@@ -116,7 +117,7 @@ pub fn remove(args: &RemoveArgs) -> Result<()> {
     let name = ServerName::try_from(args.name.clone())?;
     let file = UserFolders::from_env().remove_server(&name)?;
     note!("removed {name} from {}", safe(&file.to_string_lossy()));
-    Ok(())
+    forget_login(&name)
 }
 
 /// The servers in the files of other agents.

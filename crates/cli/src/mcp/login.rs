@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hardpan_app::mcp::login_file;
+use hardpan_app::settings::UserFolders;
 use hardpan_mcp::{
     InvalidAnswer, LoginAttempt, LoginFile, LoginSettings, RedirectAnswer, RedirectListener, ServerConfig,
     ServerName, ServerTransport, revoke,
@@ -76,10 +77,22 @@ pub fn login(args: &LoginArgs) -> Result<()> {
 /// Carries out `hardpan mcp logout`.
 pub fn logout(args: &LogoutArgs) -> Result<()> {
     let (name, _, file) = find_server(&args.name, args.dir.as_deref())?;
-    let Some(login) = file.remove()? else {
+    if !delete_login(&name, &file)? {
         note!("there is no login at {name}");
-        return Ok(());
-    };
+    }
+    Ok(())
+}
+
+/// Deletes the login at a server that is no longer in config.toml, if there is one.
+pub fn forget_login(name: &ServerName) -> Result<()> {
+    // The login knows its address.
+    let file = UserFolders::from_env().logins().map(|folder| LoginFile::new(&folder, name, ""));
+    file.map_or(Ok(()), |file| delete_login(name, &file).map(|_| ()))
+}
+
+/// Deletes a login here and at its authorization server. Says whether there was one.
+fn delete_login(name: &ServerName, file: &LoginFile) -> Result<bool> {
+    let Some(login) = file.remove()? else { return Ok(false) };
     match runtime()?.block_on(revoke(&login)) {
         Ok(true) => note!("logged out of {name}: the login is deleted, here and there"),
         Ok(false) => note!("logged out of {name}: the login is deleted here; its server ends no logins"),
@@ -88,7 +101,7 @@ pub fn logout(args: &LogoutArgs) -> Result<()> {
             note!("logged out of {name}: the login is deleted here, but not there: {}", safe(&error));
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A server of the settings, and where the login at it is kept.

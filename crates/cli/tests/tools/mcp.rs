@@ -3,28 +3,17 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hardpan_test_support::prerequisite;
 use serde_json::Value;
 
+use super::mcp_servers::real_servers;
 use super::support::{CommandOutput, Sandbox};
 use super::test_cli::TestCli;
 
 const HOSTILE_SERVER: &str = include_str!("hostile_mcp_server.py");
-
-/// The folder of the servers that `tests/mcp/install.sh` installs. None where they cannot be.
-pub fn real_servers() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = Path::new(env!("CARGO_BIN_EXE_hardpan")).ancestors().nth(2)?.to_owned();
-    let folder = target.join("mcp-servers");
-    let installed =
-        Command::new(root.join("tests/mcp/install.sh")).arg(&folder).stdout(Stdio::null()).status();
-    let found = installed.ok().filter(std::process::ExitStatus::success).map(|_| folder);
-    prerequisite("MCP servers from npm and PyPI", "install Node.js and Python with venv", found)
-}
 
 /// Settings of the server that misbehaves.
 fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {

@@ -87,6 +87,47 @@ fn flood(mut stream: TcpStream, misdeed: EndlessBody) -> std::io::Result<()> {
 }
 
 #[test]
+fn an_address_that_is_no_servers_is_told_in_words_that_help() {
+    use hardpan_test_support::{TestResponse, TestServer};
+
+    let page = |status, kind: &'static str, text: &'static str| {
+        TestServer::start(move |_, _| TestResponse::new(status, kind, text))
+    };
+    let cases = [
+        (page(500, "text/plain", "\u{1b}[31mout of order"), "its address answered with HTTP 500"),
+        (
+            page(404, "text/plain", "nothing"),
+            "its address answered with HTTP 404 Not Found: nothing: check `url`",
+        ),
+        (page(307, "text/plain", ""), "its address answered with HTTP 307 Temporary Redirect: check `url`"),
+        (
+            page(200, "text/html", "<p>Hello"),
+            "its address answered with text/html, and no message of the protocol",
+        ),
+        (page(200, "application/json", "[1, 2"), "its address answered with no message of the protocol"),
+        (page(401, "application/json", "{}"), "it asks for a login: run `hardpan mcp login s0`"),
+    ];
+    let cli = TestCli::with_script("", "default: {text: Done.}");
+    let address = |(number, (server, _)): (usize, &(TestServer, &str))| {
+        format!("[mcp_servers.s{number}]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url())
+    };
+    let servers: String = cases.iter().enumerate().map(address).collect();
+    // Nobody listens on the first port.
+    configure(&cli, &(servers + "[mcp_servers.z]\nurl = \"http://127.0.0.1:1/mcp\"\nstart_seconds = 60\n"));
+    let rows = listed(&cli);
+    let expected = cases
+        .iter()
+        .map(|(_, expected)| *expected)
+        .chain(["its address cannot be reached: Connection refused"]);
+    for (number, (row, expected)) in rows.iter().zip(expected).enumerate() {
+        let error = row["error"].as_str().expect("an error");
+        let expected = expected.replace("s0", &format!("s{number}"));
+        assert!(error.contains(&expected) && !error.contains("rmcp"), "{expected}: {error}");
+    }
+    assert_eq!(rows.len(), cases.len() + 1);
+}
+
+#[test]
 fn an_answer_over_http_has_a_limit() {
     // A stream that ends too early is taken up again, until the time is over.
     for (misdeed, expected, seconds) in [

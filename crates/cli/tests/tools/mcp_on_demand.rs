@@ -215,6 +215,71 @@ fn a_server_that_changed_the_prefix_is_named_with_tokens_and_dollars() {
 }
 
 #[test]
+fn sub_agents_find_and_call_the_tools_that_they_may_use() {
+    let helper = "---\ndescription: files\ntools: read, tracker__create_issue\n---\nYou file things.\n";
+    for (agent, prefix) in
+        [("default", "own"), ("default", "shared"), ("helper", "own"), ("helper", "shared")]
+    {
+        // An agent with a beginning of its own declares the few tools that it may use.
+        let is_declared = (agent, prefix) == ("helper", "own");
+        let call = |tool: &str, arguments: &str| match is_declared {
+            true => format!("{{name: tracker__{tool}, arguments: {arguments}}}"),
+            false => {
+                format!("{{name: mcp_call, arguments: {{tool: tracker__{tool}, arguments: {arguments}}}}}")
+            }
+        };
+        let (create, delete) = (
+            call("create_issue", "{project: web, title: Typo}"),
+            call("get_issue", "{project: web, number: 7}"),
+        );
+        let search = match is_declared {
+            true => String::new(),
+            false => "  - {when: {contains: File the typo}, tool_calls: [{name: tool_search, arguments: {query: create an issue}}]}\n".to_owned(),
+        };
+        let answers = format!(
+            "turns:\n  - {{when: {{contains: Delegate it}}, tool_calls: [{{name: task, arguments: {{agent: {agent}, task: File the typo.}}}}]}}\n{search}  - {{undeclared: true, tool_calls: [{create}]}}\n  - {{undeclared: true, tool_calls: [{delete}]}}\n  - {{text: It is filed.}}\ndefault: {{text: Done.}}\n"
+        );
+        let config = format!("mcp_tools = \"search\"\nsubagents = \"on\"\n[task]\nprefix = \"{prefix}\"\n");
+        let cli = TestCli::with_script(&config, &answers);
+        cli.sandbox.write("config/agents/helper.md", helper);
+        configure(&cli, &tracker(&cli, 80, &[]));
+        listed(&cli);
+        let ran = cli.print(&["-p", "Delegate it", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{agent}, {prefix}: {}", ran.stderr);
+        assert!(cli.last_result().contains("It is filed."), "{agent}, {prefix}: {}", cli.last_result());
+        let results = results_of_tasks(&cli);
+        assert!(results.iter().any(|said| said == DONE), "{agent}, {prefix}: {results:?}");
+        let may_read = agent == "default";
+        let last = results.last().expect("a result");
+        let is_read = last == r#"get_issue {"number": 7, "project": "web"}: done"#;
+        assert_eq!(is_read, may_read, "{agent}, {prefix}: {results:?}");
+    }
+}
+
+/// What the calls of the sub-agents of all conversations were answered with.
+fn results_of_tasks(cli: &TestCli) -> Vec<String> {
+    let mut results = Vec::new();
+    let mut folders = vec![cli.data().join("sessions")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if folder.extension().is_some_and(|extension| extension == "tasks") {
+                let text = fs::read_to_string(&path).expect("a session");
+                let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+                let results_in = lines.filter(|line| line["message"]["role"] == "tool_result");
+                results
+                    .extend(results_in.filter_map(|line| {
+                        line["message"]["content"][0]["text"].as_str().map(str::to_owned)
+                    }));
+            }
+        }
+    }
+    results
+}
+
+#[test]
 fn a_question_shows_the_inner_call_and_the_servers_claim() {
     let cli = TestCli::with_script("mcp_tools = \"search\"", SEARCH_AND_CALL);
     configure(&cli, &tracker(&cli, 8, &[]));

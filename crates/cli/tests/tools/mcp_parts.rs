@@ -10,7 +10,8 @@ use std::time::Duration;
 use hardpan_prompt::{MessageBody, MessagePart};
 use serde_json::{Value, json};
 
-use super::mcp::{RecordingSimulator, configure, listed, real_servers, script};
+use super::mcp::{RecordingSimulator, configure, listed, script};
+use super::mcp_servers::real_servers;
 use super::support::Sandbox;
 use super::test_cli::TestCli;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use hardpan_test_support::SimulatorServer;
 use serde_json::{Value, json};
 
-use super::mcp::real_servers;
+use super::mcp_servers::real_servers;
 use super::support::Sandbox;
 
 /// What the Python client was told.

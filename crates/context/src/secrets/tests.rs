@@ -124,7 +124,7 @@ fn a_secret_in_two_segments_and_a_known_value_are_found() {
     let secret = key("sk-ant-");
     let (a, b) = secret.split_at(20);
     let known = FoundSecret { kind: "DB_PASSWORD of .env".into(), value: "correct horse battery".into() };
-    let mut scanner = SecretScanner::new([known.clone()]);
+    let mut scanner = SecretScanner::new([known.clone()].into_iter().collect());
     let mut both = prompt(&[a, b, " correct horse battery"]);
     let found = scanner.scan_prompt(&both);
     assert_eq!(found.len(), 2, "{found:?}");
@@ -133,6 +133,20 @@ fn a_secret_in_two_segments_and_a_known_value_are_found() {
     assert!(redactions.apply(&mut both));
     let text = format!("{both:?}");
     assert!(!text.contains("battery") && !text.contains(b), "{text}");
+}
+
+#[test]
+fn a_value_that_becomes_known_is_found_by_every_scanner_also_in_what_was_scanned() {
+    let known = KnownSecrets::default();
+    let mut scanner = SecretScanner::new(known.clone());
+    let text = prompt(&["the answer is renewed-token-of-the-test"]);
+    assert_eq!(scanner.scan_prompt(&text), []);
+    let token = FoundSecret { kind: "login at tickets".into(), value: "renewed-token-of-the-test".into() };
+    let short = FoundSecret { kind: "login at tickets".into(), value: "answer".into() };
+    known.add([token.clone(), short, token.clone()]);
+    assert_eq!(scanner.scan_prompt(&text), std::slice::from_ref(&token));
+    assert_eq!(scanner.scan_prompt(&text), [], "a text is scanned once");
+    assert_eq!(SecretScanner::new(known).find("renewed-token-of-the-test"), [token]);
 }
 
 #[test]

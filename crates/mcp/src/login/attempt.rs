@@ -152,6 +152,6 @@ fn refusal(error: &AuthError) -> LoginError {
         AuthError::TokenExchangeFailed(text) if !text.starts_with("Server returned error response") => {
             LoginError::Refused("the authorization server's answer has no token".into())
         }
-        other => LoginError::Refused(plain_text(&crate::connection::causes(other), 1000)),
+        other => LoginError::Refused(plain_text(&crate::failures::causes(other), 1000)),
     }
 }

@@ -7,7 +7,8 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpReq
 use url::{Host, Url};
 
 use super::error::LoginError;
-use crate::connection::{causes, http_client};
+use crate::connection::http_client;
+use crate::failures::causes;
 
 /// The largest answer, in bytes. Metadata and tokens have a few KB.
 const MAX_ANSWER: usize = 1 << 20;

@@ -16,6 +16,7 @@ use super::error::LoginError;
 use super::http::OauthHttp;
 use super::login_file::LoginFile;
 use super::token_endpoint;
+use crate::client_side::ClientHost;
 use crate::http_client::BoundedHttpClient;
 
 /// The headers of each request, as the transport has them. Their order means nothing.
@@ -32,14 +33,18 @@ pub(crate) struct LoginTokens {
     known: Mutex<Login>,
     /// One refresh at a time.
     refreshing: tokio::sync::Mutex<()>,
+    /// Who is told of other tokens.
+    host: Arc<dyn ClientHost>,
 }
 
 impl LoginTokens {
     /// The tokens in a file, if there is a login for its server.
-    pub fn open(file: &LoginFile) -> Result<Option<Arc<Self>>, LoginError> {
+    pub fn open(file: &LoginFile, host: &Arc<dyn ClientHost>) -> Result<Option<Arc<Self>>, LoginError> {
         let Some(login) = file.read()? else { return Ok(None) };
-        let (http, known) = (OauthHttp::new(file.url())?, Mutex::new(login));
-        Ok(Some(Arc::new(LoginTokens { file: file.clone(), http, known, refreshing: Default::default() })))
+        // The person may have logged in since the conversation began.
+        host.tokens_changed(&login);
+        let (http, known, refreshing) = (OauthHttp::new(file.url())?, Mutex::new(login), Default::default());
+        Ok(Some(Arc::new(LoginTokens { file: file.clone(), http, known, refreshing, host: host.clone() })))
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Login> {
@@ -82,6 +87,7 @@ impl LoginTokens {
             }
         }
         let token = login.access_token.clone();
+        self.host.tokens_changed(&login);
         *self.known() = login;
         Ok(token)
     }
@@ -133,7 +139,7 @@ fn is_refused(error: &HttpError) -> bool {
 fn auth_error(error: LoginError) -> HttpError {
     match error {
         LoginError::Required => AuthError::AuthorizationRequired.into(),
-        other => AuthError::TokenRefreshFailed(crate::connection::causes(&other)).into(),
+        other => AuthError::TokenRefreshFailed(crate::failures::causes(&other)).into(),
     }
 }
 

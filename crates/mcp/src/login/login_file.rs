@@ -48,6 +48,11 @@ impl LoginFile {
 
     /// The login, if there is one for this address.
     pub fn read(&self) -> Result<Option<Login>, LoginError> {
+        Ok(self.read_any()?.filter(|login| login.url == self.url))
+    }
+
+    /// The login, whatever address it is for.
+    fn read_any(&self) -> Result<Option<Login>, LoginError> {
         let unreadable = |reason: UnreadableReason| self.failed(io::Error::other(reason));
         let file = match RegularFile::open(&self.path) {
             Err(UnreadableReason::Missing) => return Ok(None),
@@ -60,8 +65,7 @@ impl LoginFile {
         let bytes = file.read_all(MAX_BYTES).map_err(unreadable)?;
         // The parser's own message could quote a token.
         let login: Result<Login, _> = serde_json::from_slice(&bytes);
-        let login = login.map_err(|_| self.failed(io::Error::from(io::ErrorKind::InvalidData)))?;
-        Ok(Some(login).filter(|login| login.url == self.url))
+        login.map(Some).map_err(|_| self.failed(io::Error::from(io::ErrorKind::InvalidData)))
     }
 
     /// Keeps a login. Waits for a process that is refreshing the former one.
@@ -70,10 +74,13 @@ impl LoginFile {
         self.replace(&lock, login)
     }
 
-    /// Forgets the login, and returns it.
+    /// Forgets the login, also one for a former address of the server, and returns it.
     pub fn remove(&self) -> Result<Option<Login>, LoginError> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
         let lock = self.lock()?;
-        let login = self.read().ok().flatten();
+        let login = self.read_any().ok().flatten();
         self.delete(&lock)?;
         Ok(login)
     }
@@ -136,7 +143,7 @@ mod tests {
         assert_eq!(file_of("https://other.example/mcp").read().unwrap(), None);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(file.path()), mode(file.path().parent().unwrap())), (0o600, 0o700));
-        assert_eq!(file.remove().unwrap(), Some(login()));
+        assert_eq!(file_of("https://other.example/mcp").remove().unwrap(), Some(login()));
         assert_eq!((file.read().unwrap(), file.remove().unwrap()), (None, None));
     }
 

@@ -48,8 +48,13 @@ pub async fn revoke(login: &Login) -> Result<bool, LoginError> {
         Some(token) => (token, "refresh_token"),
         None => (&login.access_token, "access_token"),
     };
-    let fields = [("token", token.as_str()), ("token_type_hint", kind)];
-    let answer = send_form(login, endpoint, &fields, &http).await?;
+    let mut fields = vec![("token", token.as_str()), ("token_type_hint", kind)];
+    let mut answer = send_form(login, endpoint, &fields, &http).await?;
+    if answer.status() == http::StatusCode::BAD_REQUEST && login.client.secret.is_none() {
+        // Servers made with the protocol's Python SDK want the field of clients that have no secret, too.
+        fields.push(("client_secret", ""));
+        answer = send_form(login, endpoint, &fields, &http).await?;
+    }
     match answer.status().is_success() {
         true => Ok(true),
         false => Err(LoginError::Http(format!("the authorization server answered {}", answer.status()))),
