@@ -292,7 +292,11 @@ proptest! {
         let lines = render_markdown(&source, 200, &plain());
         let shown = text(&lines);
         prop_assert!(!shown.replace('\n', "").contains(is_unsafe), "{:?}", shown);
-        prop_assert_eq!(source.matches("word").count() , shown.matches("word").count());
+        // The language of a fence is not shown.
+        let is_fence = |line: &str| line.contains("```") || line.contains("~~~");
+        if !source.lines().any(|line| is_fence(line) && line.contains("word")) {
+            prop_assert_eq!(source.matches("word").count() , shown.matches("word").count());
+        }
         prop_assert_eq!(source.matches('世').count(), shown.matches('世').count());
         prop_assert!(lines.last().is_none_or(|line| line_width(line) > 0) || source.contains("```") || source.contains("~~~"));
     }
