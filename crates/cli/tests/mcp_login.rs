@@ -173,7 +173,7 @@ fn a_refused_token_is_renewed_once_and_a_login_that_has_ended_is_told() {
 #[test]
 fn processes_that_renew_at_once_do_not_lose_the_login() {
     // Each use of a token that ends so soon renews it first.
-    let server = OauthServer::start(1, OauthFault::None);
+    let server = OauthServer::start(0, OauthFault::None);
     let cli = cli(&server.url());
     log_in(&cli, &server);
     for _ in 0..3 {
@@ -390,7 +390,7 @@ fn a_server_that_is_removed_takes_its_login_with_it() {
 #[test]
 fn a_token_that_is_renewed_in_a_conversation_is_a_secret_like_the_others() {
     // Each use of a token that ends so soon renews it first.
-    let server = OauthServer::start(1, OauthFault::TellsTokens);
+    let server = OauthServer::start(0, OauthFault::TellsTokens);
     let cli = cli(&server.url());
     log_in(&cli, &server);
     let ran = cli.print(&["-p", "Count them", "--yes"]);

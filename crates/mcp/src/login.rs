@@ -23,7 +23,8 @@ pub use login_file::LoginFile;
 pub use redirect::{InvalidAnswer, RedirectAnswer, RedirectListener};
 pub use token_endpoint::revoke;
 
-/// How long before its end a token is replaced, in seconds: the request with it takes a while.
+/// How long before its end a token is replaced, in seconds: the request with it takes a while. One that lives
+/// for less than a few times as long is replaced in its last quarter.
 const REPLACED_BEFORE: u64 = 30;
 
 /// What the settings say about logging in at a server.
@@ -48,6 +49,9 @@ pub struct Login {
     pub scopes: Vec<String>,
     /// When the access token ends, in seconds since 1970.
     pub expires_at: Option<u64>,
+    /// How many seconds before that it is replaced.
+    #[serde(default = "usual_margin")]
+    replaced_before: u64,
     client: ClientIdentity,
     token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +104,7 @@ impl Login {
 
     /// Whether the access token has ended, or is about to.
     pub fn is_ending(&self) -> bool {
-        self.expires_at.is_some_and(|end| end < now() + REPLACED_BEFORE)
+        self.expires_at.is_some_and(|end| end <= now() + self.replaced_before)
     }
 
     /// The tokens and the client's secret: what no request, log or terminal may contain.
@@ -118,6 +122,8 @@ impl Login {
         }
         self.access_token = answer.access_token;
         self.expires_at = answer.expires_in.map(|seconds| now().saturating_add(seconds));
+        self.replaced_before =
+            answer.expires_in.map_or(REPLACED_BEFORE, |seconds| REPLACED_BEFORE.min(seconds / 4));
         if let Some(token) = answer.refresh_token.filter(|token| !token.is_empty()) {
             self.refresh_token = Some(token);
         }
@@ -126,6 +132,10 @@ impl Login {
         }
         Ok(())
     }
+}
+
+fn usual_margin() -> u64 {
+    REPLACED_BEFORE
 }
 
 /// The time, in seconds since 1970.
@@ -148,6 +158,7 @@ mod tests {
             issuer: "https://b.example".into(),
             scopes: vec!["read".into()],
             expires_at: None,
+            replaced_before: REPLACED_BEFORE,
             client: ClientIdentity { id: "me".into(), secret: None, secret_in_body: false },
             token_endpoint: "https://b.example/token".into(),
             revocation_endpoint: None,
@@ -168,8 +179,24 @@ mod tests {
         assert_eq!((login.secrets(), login.expires_at), (vec!["new", "old-refresh"], None));
         let json = r#"{"access_token": "newer", "token_type": "Bearer", "expires_in": 10, "refresh_token": "r", "scope": "a b"}"#;
         login.take(answer(json)).unwrap();
-        assert_eq!((login.secrets(), login.is_ending()), (vec!["newer", "r"], true));
+        assert_eq!(login.secrets(), ["newer", "r"]);
         assert_eq!(login.scopes, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_token_is_replaced_before_it_ends_and_a_short_one_not_at_once() {
+        let mut login = login();
+        for (seconds, is_ending) in [(0, true), (8, false), (60, false), (3600, false)] {
+            let json =
+                format!(r#"{{"access_token": "new", "token_type": "bearer", "expires_in": {seconds}}}"#);
+            login.take(answer(&json)).unwrap();
+            assert_eq!(login.is_ending(), is_ending, "{seconds}");
+        }
+        for (left, margin, is_ending) in [(29, 30, true), (40, 30, false), (1, 2, true), (10, 2, false)] {
+            login.expires_at = Some(now() + left);
+            login.replaced_before = margin;
+            assert_eq!(login.is_ending(), is_ending, "{left}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct AddArgs {
     #[arg(long, requires = "command")]
     sandbox: bool,
     /// Program of the server and its arguments, after `--`
-    #[arg(last = true, required_unless_present = "url")]
+    #[arg(last = true)]
     command: Vec<String>,
 }
 

@@ -106,6 +106,7 @@ impl LoginAttempt {
             issuer: self.metadata.issuer.unwrap_or_default(),
             scopes: Vec::new(),
             expires_at: None,
+            replaced_before: super::REPLACED_BEFORE,
             client: ClientIdentity {
                 id: self.client.client_id,
                 secret: self.client.client_secret,
