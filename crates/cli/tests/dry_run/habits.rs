@@ -114,7 +114,7 @@ fn a_session_of_claude_code_is_continued_whole() {
     assert_eq!(listed[0]["agent"], "claude-code");
     let imported = sandbox.json(&["import", "--last", "--json"]);
     let left_out = json!({"lines": 0, "other_branches": 0, "encrypted_reasoning": 0, "images": 0,
-                          "results_without_call": 0, "empty_messages": 0, "agent_messages": 0});
+                          "results_without_call": 0, "empty_messages": 0, "unreadable_summaries": 0, "agent_messages": 0});
     let expected = json!({"id": session_id(&sandbox), "file": imported["file"], "agent": "claude-code",
                           "messages": 4, "model": "claude-opus-4-5", "left_out": left_out});
     assert_eq!(imported, expected);
