@@ -5,6 +5,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hardpan_files::{FileLines, RegularFile, UnreadableReason, read_lines};
 
@@ -123,9 +124,22 @@ impl Drop for SessionFile {
     }
 }
 
-/// Takes the exclusive lock, so that a session has one writer.
+/// How often a lock is tried for that somebody else holds, and the pause in between.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// Takes the exclusive lock, so that a session has one writer. A lock that was just released may be held a moment
+/// longer: a program that is being started has inherited it, until it begins to run.
 pub(crate) fn lock_file(file: &File, path: &Path) -> Result<(), LogError> {
-    file.try_lock().map_err(|error| match error {
+    let mut locked = file.try_lock();
+    for _ in 1..LOCK_TRIES {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        locked = file.try_lock();
+    }
+    locked.map_err(|error| match error {
         TryLockError::WouldBlock => LogError::new(path, LogErrorCause::Busy),
         TryLockError::Error(error) => LogError::io(path, LogAction::Lock, error),
     })
