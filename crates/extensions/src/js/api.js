@@ -288,27 +288,37 @@
   }
   // Messages of a conversation are many, and a handler looks at few: each is read when it is first touched, and
   // those that stay as they were go back as their numbers. What a handler changes in place counts as well.
-  const untouched = new WeakMap();
-  function lazyMessage(text, number) {
-    const target = {};
-    let isRead = false;
-    const read = () => { if (!isRead) { isRead = true; Object.assign(target, parse(text)); } return target; };
-    const traps = { getPrototypeOf: () => Object.prototype };
-    for (const name of ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnPropertyDescriptor", "defineProperty"]) {
-      traps[name] = (_target, ...rest) => (name === "get" ? read()[rest[0]] : name === "set" ? Reflect.set(read(), rest[0], rest[1]) : Reflect[name](read(), ...rest));
+  class LazyMessage { // also the handler of its proxy: one object for each message instead of many functions
+    constructor(text, number) { this.text = text; this.number = number; this.isRead = false; this.target = {}; }
+    read() {
+      if (!this.isRead) { this.isRead = true; Object.assign(this.target, parse(this.text)); }
+      return this.target;
     }
-    const message = new Proxy(target, traps);
-    untouched.set(message, () => (!isRead || stringify(target) === text ? number : target));
-    return message;
+    // What goes back: the number of a message that is as it was.
+    result() { return !this.isRead || stringify(this.target) === this.text ? this.number : this.target; }
+    getPrototypeOf() { return Object.prototype; }
+    get(_target, name) { return this.read()[name]; }
+    set(_target, name, value) { return Reflect.set(this.read(), name, value); }
+    has(_target, name) { return Reflect.has(this.read(), name); }
+    deleteProperty(_target, name) { return Reflect.deleteProperty(this.read(), name); }
+    ownKeys() { return Reflect.ownKeys(this.read()); }
+    getOwnPropertyDescriptor(_target, name) { return Reflect.getOwnPropertyDescriptor(this.read(), name); }
+    defineProperty(_target, name, descriptor) { return Reflect.defineProperty(this.read(), name, descriptor); }
   }
   async function callWithMessages(handler, event, signal) {
     const texts = event.lazyMessages;
     delete event.lazyMessages;
-    event.messages = texts.map(lazyMessage);
+    const lazy = new Map();
+    event.messages = texts.map((text, number) => {
+      const state = new LazyMessage(text, number);
+      const message = new Proxy(state.target, state);
+      lazy.set(message, state);
+      return message;
+    });
     const result = await handler(event, new Context(signal));
     const given = result?.messages ?? event.messages;
     if (!Array.isArray(given)) throw new TypeError("messages must be an array");
-    const messages = given.map((message) => untouched.get(message)?.() ?? message);
+    const messages = given.map((message) => { const state = lazy.get(message); return state ? state.result() : message; });
     const isUnchanged = messages.length === texts.length && messages.every((message, at) => message === at);
     return isUnchanged ? undefined : { messages };
   }
