@@ -131,10 +131,9 @@ fn a_lock_that_goes_in_a_moment_is_waited_for() {
     let log = SessionLog::create(&path, header()).unwrap();
     log.append(message_entry("a", None)).wait().unwrap();
     let other = path.clone();
-    let opening =
-        std::thread::spawn(move || SessionLog::open(&other).map(|(_, session)| session.entries.len()));
+    let opening = thread::spawn(move || SessionLog::open(&other).map(|(_, session)| session.entries.len()));
     // As long as a program that inherited the lock takes to begin.
-    std::thread::sleep(std::time::Duration::from_millis(60));
+    thread::sleep(std::time::Duration::from_millis(60));
     drop(log);
     assert_eq!(opening.join().unwrap().unwrap(), 1);
 }
