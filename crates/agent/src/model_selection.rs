@@ -89,6 +89,12 @@ impl Agent {
         Ok(())
     }
 
+    /// Begins with another model, before anything was sent. Nothing is stored, and nobody is told.
+    pub fn begin_with_model(&self, target: Target) {
+        let mut selection = lock(&self.inner.selection);
+        (selection.target, selection.client) = (target, Arc::default());
+    }
+
     /// Selects the layout from the next request on, and stores the choice in the session.
     pub async fn select_layout(&self, layout: LayoutName) -> Result<(), AgentError> {
         let record = Record::Custom { custom_type: LAYOUT_RECORD.into(), data: layout.as_str().into() };

@@ -15,6 +15,7 @@ use hardpan_tools::Scope;
 use crate::actions::ActionError;
 use crate::agents::{find_agent, switch_tools};
 use crate::approval::{ApprovalMode, Approver, UserPrompter};
+use crate::awaited_target::AwaitedTarget;
 use crate::conversation_panels::{ConversationPanels, restore_panels};
 use crate::deferred::DeferredCommands;
 use crate::extensions::{Extensions, FoundExtension};
@@ -22,6 +23,7 @@ use crate::mcp::{AttachedResource, McpServers, ResourceError};
 use crate::mentions::{MentionNote, Mentions, PromptSource};
 use crate::notice::Notice;
 use crate::notice::NoticeSink;
+use crate::open::OpenError;
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::ScratchFolder;
 use crate::session_origin::ForeignSessions;
@@ -62,6 +64,8 @@ pub struct ConversationApp {
     pub extensions: Extensions,
     /// Extensions that wait for [`ConversationApp::load_extensions`].
     pub(crate) found_extensions: Mutex<Vec<FoundExtension>>,
+    /// The model that an extension may bring.
+    pub(crate) awaited_target: Mutex<Option<AwaitedTarget>>,
     pub(crate) telemetry: ConversationTelemetry,
     pub(crate) approvals: Arc<Approver>,
     pub(crate) reserved_names: Vec<&'static str>,
@@ -130,10 +134,16 @@ impl ConversationApp {
 
     /// Loads the conversation's extensions. A face calls it once, after its own commands are
     /// registered and before [`Agent::start`].
-    pub async fn load_extensions(self: &Arc<Self>) {
+    ///
+    /// # Errors
+    ///
+    /// If the model that was asked for is of a provider that nobody brings.
+    pub async fn load_extensions(self: &Arc<Self>) -> Result<(), OpenError> {
         let found =
             std::mem::take(&mut *self.found_extensions.lock().unwrap_or_else(PoisonError::into_inner));
         self.extensions.load(self, found).await;
+        let awaited = self.awaited_target.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.take_awaited_target(awaited)
     }
 
     /// Loads the extensions anew, once the agent is idle, from the files as they are now. Asks first

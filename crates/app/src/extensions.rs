@@ -15,9 +15,10 @@ mod files; // the files that an extension may use
 mod host; // ExtensionHost: what an extension asks for
 mod messages; // messages as extensions know them
 mod model_calls; // what an extension asks a model
-mod models; // models, and the providers that extensions bring
+mod models; // models as extensions know them
 mod network; // fetch of extensions
 mod permissions; // what an extension may do, as declared and as allowed
+mod providers; // the providers that extensions bring
 mod questions; // what an extension asks the user
 mod reload; // loading extensions anew, and noticing that their files changed
 mod sessions; // other sessions, forks, the tree
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hardpan_agent::{Agent, ArgumentChoice};
+use hardpan_context::KnownSecrets;
 use hardpan_extensions::{CallKind, Script, ScriptError, ScriptLimits};
 use hardpan_tools::WebClient;
 use serde::Serialize;
@@ -38,8 +40,8 @@ use serde::Serialize;
 pub use discovery::{ExtensionOrigin, FoundExtension, find_extensions};
 pub(crate) use host::ExtensionSetting;
 use host::{ExtensionBus, ExtensionHost};
-use models::ExtensionProviders;
 pub use permissions::{DeclaredPermissions, ExtensionGrant, PermissionError, PermissionStore};
+pub(crate) use providers::ExtensionProviders;
 
 use crate::conversation_app::ConversationApp;
 use crate::notice::Notice;
@@ -57,6 +59,8 @@ pub struct Extensions {
     /// Those that were loaded, in their order.
     loaded: Mutex<Vec<LoadedExtension>>,
     pub(crate) providers: Arc<ExtensionProviders>,
+    /// What no request may contain.
+    secrets: KnownSecrets,
     editor_text: Arc<Mutex<String>>,
     /// Where extensions were loaded; empty if none was found.
     runtime: OnceLock<tokio::runtime::Handle>,
@@ -117,12 +121,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Extensions {
-    pub(crate) fn new(options: OpenOptions, root: PathBuf) -> Self {
+    pub(crate) fn new(
+        options: OpenOptions,
+        root: PathBuf,
+        providers: Arc<ExtensionProviders>,
+        secrets: KnownSecrets,
+    ) -> Self {
         Extensions {
             options,
             root,
             loaded: Mutex::default(),
-            providers: Arc::default(),
+            providers,
+            secrets,
             editor_text: Arc::default(),
             runtime: OnceLock::new(),
             has_found: AtomicBool::new(false),
@@ -153,6 +163,8 @@ impl Extensions {
             app: Arc::downgrade(app),
             catalogue: app.settings.catalogue.clone(),
             providers: self.providers.clone(),
+            secrets: self.secrets.clone(),
+            logins: app.settings.user_folders.extension_logins(),
             flags: self.options.extension_flags.clone(),
             editor_text: self.editor_text.clone(),
             scope: app.scope.clone(),
@@ -197,6 +209,7 @@ impl Extensions {
             Ok(script) => {
                 let script = Arc::new(script);
                 host.begin(&script);
+                providers::take_up_logins(&host).await;
                 let origin = extension.origin;
                 let loaded = LoadedExtension { host: host.clone(), path: entry, origin, script };
                 lock(&self.loaded).push(loaded);

@@ -41,6 +41,7 @@ pub mod agents; // which agent a conversation has
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
 pub mod attachment_price; // AttachmentPrice: what goes with a prompt, priced before it is sent
 pub mod audit_log; // AuditLog: what tools were allowed to do, by whom
+mod awaited_target; // AwaitedTarget: a model that an extension may bring
 mod clock; // now: where the clock enters
 mod command_panels; // CommandPanel: outputs of commands that follow the repository
 mod command_sandbox; // how the commands of the model are restricted

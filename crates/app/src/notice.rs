@@ -221,6 +221,11 @@ pub enum Notice {
         /// Which part, and why.
         warning: String,
     },
+    /// The model that was asked for is not there.
+    ModelMissing {
+        /// Why.
+        error: String,
+    },
     /// No extension has this flag.
     UnknownExtensionFlag {
         /// Its name.
@@ -356,6 +361,7 @@ impl fmt::Display for Notice {
                 "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); requests declare them from the next fold on, so that the cache stays"
             ),
             Notice::ExtensionWarning { extension, warning } => write!(f, "extension {extension}: {warning}"),
+            Notice::ModelMissing { error } => write!(f, "{error}; the conversation has another model"),
             Notice::UnknownExtensionFlag { name } => {
                 write!(f, "no extension has the flag {name}; `hardpan extensions` lists those that there are")
             }

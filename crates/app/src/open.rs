@@ -17,13 +17,14 @@ use hardpan_workspace::{GitOptions, ImageFileError};
 use crate::agents::{UnknownAgent, choose_agent, switch_tools, with_model_of};
 use crate::approval::{Approver, InvalidRule, UserPrompter};
 use crate::audit_log::AuditLog;
+use crate::awaited_target::choose_or_await;
 use crate::clock::now;
 use crate::command_sandbox::{hidden_files, without_restrictions};
 use crate::context_items::{DocumentIdError, document_id};
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
 use crate::deferred::DeferredCommands;
-use crate::extensions::{Extensions, find_extensions};
+use crate::extensions::{ExtensionProviders, Extensions, find_extensions};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for, git_options};
 use crate::git_branch::record_git_branch;
@@ -151,7 +152,10 @@ impl ConversationApp {
         let chosen_agent = choose_agent(&expansions, asked, &settings, &pinned, &conversation, &**notices)?;
         let asked = with_model_of(asked, chosen_agent.as_ref(), &conversation);
         let state = LearnedState::load(&options.user_folders);
-        let target = choose_target(&asked, &settings, &conversation, &state, &**notices)?;
+        let found_extensions = find_extensions(options, &root, settings.project_files.as_ref(), &**notices);
+        let has_extensions = !found_extensions.is_empty();
+        let (target, awaited_target) =
+            choose_or_await(&asked, &settings, &conversation, &state, &**notices, has_extensions)?;
         let index = workspace::LiveIndex::new(scope.guard(), &root, settings.user_folders.cache.as_deref());
         let programs = find_programs(&root, &settings);
         let sandbox_mode = options.sandbox.or(settings.config.sandbox).unwrap_or_default();
@@ -205,9 +209,11 @@ impl ConversationApp {
             context.open_document(document_id(id)?);
         }
         let is_asked = options.target.agent.is_some() || conversation.messages.is_empty();
+        let brought_providers: Arc<ExtensionProviders> = Arc::default();
         let connection = Arc::new(ProviderConnection::new(
             settings.clone(),
             options.access,
+            brought_providers.clone(),
             state.refusals(),
             notices.clone(),
         ));
@@ -260,9 +266,12 @@ impl ConversationApp {
             });
             subagents.register_tool(&tool_set.tools)
         });
+        let known_secrets = secrets.known.clone();
         let thinking = choose_thinking(&options.target, &conversation);
         let target_notices = TargetNotices::default();
-        target_notices.send(&settings, &target, thinking, &**notices);
+        if awaited_target.is_none() {
+            target_notices.send(&settings, &target, thinking, &**notices);
+        }
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),
             context_source: context.clone(),
@@ -307,7 +316,6 @@ impl ConversationApp {
             };
             hooks::follow(&agent, &settings.config.hooks, place);
         }
-        let found_extensions = find_extensions(options, &root, settings.project_files.as_ref(), &**notices);
         let images = options.images.iter().map(|path| read_named_image(&scope, path));
         let images = images.collect::<Result<Vec<Image>, _>>()?;
         let deferred = DeferredCommands::restored(&agent);
@@ -323,8 +331,9 @@ impl ConversationApp {
             deferred,
             mcp,
             telemetry,
-            extensions: Extensions::new(options.clone(), root),
+            extensions: Extensions::new(options.clone(), root, brought_providers, known_secrets),
             found_extensions: Mutex::new(found_extensions),
+            awaited_target: Mutex::new(awaited_target),
             approvals: approver,
             reserved_names: options.reserved_names.clone(),
             connection,

@@ -10,16 +10,19 @@ use hardpan_providers::{CapabilityCache, Client, mask_url};
 use jiff::Timestamp;
 
 use crate::clock::now;
+use crate::extensions::ExtensionProviders;
 use crate::learned_state::LearnedState;
 use crate::notice::{Notice, NoticeSink};
 use crate::options::ProviderAccess;
-use crate::provider_route::{ProviderRoute, learn_token_factor};
+use crate::provider_route::{ProviderRoute, RouteError, learn_token_factor};
 use crate::settings::Settings;
 
 /// Makes clients for the agent, and collects what their answers teach.
 pub(crate) struct ProviderConnection {
     settings: Arc<Settings>,
     access: ProviderAccess,
+    /// Those that extensions brought.
+    brought: Arc<ExtensionProviders>,
     learned: Arc<CapabilityCache>,
     /// The model of the last bill, and its corrected token factor.
     factor: Mutex<Option<(String, TokenFactor)>>,
@@ -35,12 +38,14 @@ impl ProviderConnection {
     pub(crate) fn new(
         settings: Arc<Settings>,
         access: ProviderAccess,
+        brought: Arc<ExtensionProviders>,
         learned: CapabilityCache,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
         ProviderConnection {
             settings,
             access,
+            brought,
             learned: Arc::new(learned),
             factor: Mutex::default(),
             simulated: AtomicBool::new(false),
@@ -54,7 +59,17 @@ impl ProviderConnection {
     pub(crate) fn is_offline(&self, target: &Target) -> bool {
         match self.access {
             ProviderAccess::Simulator => true,
-            ProviderAccess::ByKey => ProviderRoute::is_simulated(target, &self.settings),
+            ProviderAccess::ByKey => match self.brought.provider(&target.provider) {
+                Some(provider) => provider.is_simulated(target, &self.settings),
+                None => ProviderRoute::is_simulated(target, &self.settings),
+            },
+        }
+    }
+
+    fn route(&self, target: &Target, session: &str) -> Result<ProviderRoute, RouteError> {
+        match self.brought.provider(&target.provider) {
+            Some(provider) => provider.route(target, &self.settings, Some(session)),
+            None => ProviderRoute::choose(target, &self.settings, Some(session)),
         }
     }
 
@@ -101,8 +116,7 @@ impl ProviderConnection {
 impl ClientFactory for ProviderConnection {
     fn client(&self, target: &Target, session: &str) -> Result<Client, ClientFactoryError> {
         let route = match self.access {
-            ProviderAccess::ByKey => ProviderRoute::choose(target, &self.settings, Some(session))
-                .map_err(ClientFactoryError::new)?,
+            ProviderAccess::ByKey => self.route(target, session).map_err(ClientFactoryError::new)?,
             ProviderAccess::Simulator => ProviderRoute::simulated(),
         };
         self.simulated.store(route.simulated, Ordering::Relaxed);

@@ -325,7 +325,7 @@ fn connection(
         RequestPurpose::Send => notices.clone(),
     };
     let (settings, refusals) = (settings.clone(), state.refusals());
-    Arc::new(ProviderConnection::new(settings, ProviderAccess::ByKey, refusals, notices))
+    Arc::new(ProviderConnection::new(settings, ProviderAccess::ByKey, Arc::default(), refusals, notices))
 }
 
 /// Tells what a shown request leaves out because the server has refused it.

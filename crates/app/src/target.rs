@@ -72,31 +72,69 @@ fn env_value(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Chooses provider and model: flags, then the environment, then the session, then the settings,
-/// then the defaults.
+/// Provider and model, as far as something names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedTarget {
+    /// The provider's id.
+    pub provider: Option<String>,
+    /// The model's name.
+    pub model: Option<String>,
+}
+
+impl NamedTarget {
+    /// What names them: flags, then the environment, then the session, then the settings.
+    pub fn find(options: &TargetOptions, settings: &Settings, session: Option<(String, String)>) -> Self {
+        let config = &settings.config;
+        let named = options.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
+        let mut provider = options.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
+        let (session_provider, session_model) = session.unzip();
+        let model = match named {
+            Some(model) => Some(model),
+            None if provider.is_none() && session_model.is_some() => {
+                provider = session_provider;
+                session_model
+            }
+            None => {
+                let same = provider.is_none() || provider == config.provider || config.provider.is_none();
+                config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
+            }
+        };
+        if provider.is_none() && options.model.is_none() && env_value("HARDPAN_MODEL").is_none() {
+            provider = config.provider.clone();
+        }
+        NamedTarget { provider, model }
+    }
+
+    /// Whether it names a provider that is not known: an extension may bring it.
+    pub fn is_unknown(&self, settings: &Settings) -> bool {
+        let is_unknown = |id: &str| settings.catalogue.provider(id).is_err();
+        match (&self.provider, &self.model) {
+            (Some(provider), _) => is_unknown(provider),
+            (None, Some(model)) => {
+                let prefix = model.split_once('/').map(|(provider, _)| provider);
+                prefix.is_some_and(is_unknown) && settings.catalogue.model(None, model).is_err()
+            }
+            (None, None) => false,
+        }
+    }
+}
+
+/// Chooses provider and model: what is named, then the defaults.
 pub fn resolve_target(
     options: &TargetOptions,
     settings: &Settings,
     session: Option<(String, String)>,
 ) -> Result<Target, TargetError> {
-    let config = &settings.config;
-    let named = options.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
-    let mut provider = options.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
-    let (session_provider, session_model) = session.unzip();
-    let model = match named {
-        Some(model) => Some(model),
-        None if provider.is_none() && session_model.is_some() => {
-            provider = session_provider;
-            session_model
-        }
-        None => {
-            let same = provider.is_none() || provider == config.provider || config.provider.is_none();
-            config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
-        }
-    };
-    if provider.is_none() && options.model.is_none() && env_value("HARDPAN_MODEL").is_none() {
-        provider = config.provider.clone();
-    }
+    resolve_named(NamedTarget::find(options, settings, session), options, settings)
+}
+
+/// The same for what was found to be named.
+pub fn resolve_named(
+    named: NamedTarget,
+    options: &TargetOptions,
+    settings: &Settings,
+) -> Result<Target, TargetError> {
+    let NamedTarget { mut provider, model } = named;
     if let Some(id) = &provider {
         settings.catalogue.provider(id)?;
     }
@@ -114,14 +152,24 @@ pub fn resolve_target(
         provider = Some(fallback_provider(settings)); // `target_notices` says so
     }
     let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
-    if let Some(max_tokens) = options.max_tokens.or(config.max_tokens) {
+    limit_answer(&mut target, options, settings)?;
+    Ok(target)
+}
+
+/// Limits answers as flags or settings say.
+pub fn limit_answer(
+    target: &mut Target,
+    options: &TargetOptions,
+    settings: &Settings,
+) -> Result<(), TargetError> {
+    if let Some(max_tokens) = options.max_tokens.or(settings.config.max_tokens) {
         let limit = target.model.max_tokens_limit();
         if !(1..=limit).contains(&max_tokens) {
-            return Err(TargetError::MaxTokens { max_tokens, limit, model: target.model.id });
+            return Err(TargetError::MaxTokens { max_tokens, limit, model: target.model.id.clone() });
         }
         target.max_tokens = max_tokens;
     }
-    Ok(target)
+    Ok(())
 }
 
 /// Where several providers have a key and nothing says which one to use, the first of these; then the

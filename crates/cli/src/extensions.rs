@@ -110,7 +110,7 @@ fn load(args: &ListArgs) -> Result<Vec<ExtensionListing>> {
     let listed = runtime.block_on(async {
         let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
         let app = Arc::new(ConversationApp::open(&options, &face)?);
-        app.load_extensions().await;
+        app.load_extensions().await?;
         anyhow::Ok(app.extensions.list())
     });
     runtime.shutdown_background();

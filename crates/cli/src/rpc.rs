@@ -82,7 +82,7 @@ async fn serve(flags: &ConversationArgs) -> Result<()> {
     let pending_inputs = PendingInputs::default();
     let writer = unstarted.start(&agent, &pending_inputs);
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
-    app.load_extensions().await;
+    app.load_extensions().await?;
     agent.start().await;
     app.watch_extensions();
     let mut lines = input::read_lines();

@@ -109,6 +109,7 @@ mod lifetimes; // LifetimePrices: five minutes or an hour
 mod quote; // quote: the price of a request, cold and warm
 #[cfg(test)]
 mod test_session; // a conversation, and a provider that caches
+pub mod tool_listing; // the list of tools that searches find, and its parts
 pub mod tool_loading; // ToolLoading: declare the tools of servers, or search them
 pub mod verdict; // CacheMonitor: why a request read less than it should have
 

@@ -67,6 +67,8 @@ pub enum CallKind {
     Shortcut,
     /// A listener of the bus that extensions share, by the channel.
     Bus,
+    /// A provider that it registered, by its name; the payload says what is asked of it.
+    Provider,
 }
 
 impl CallKind {
@@ -80,6 +82,7 @@ impl CallKind {
             CallKind::Complete => "complete",
             CallKind::Shortcut => "shortcut",
             CallKind::Bus => "bus",
+            CallKind::Provider => "provider",
         }
     }
 }

@@ -6,7 +6,8 @@
 //! - [`RegularFile`] is an open regular file. Pipes, sockets and devices are refused without
 //!   waiting, and every read has a limit.
 //! - [`read_lines`] reads a file of lines with bounded memory.
-//! - [`create_private_folder`] and [`write_private_file`] keep what they create to its owner.
+//! - [`create_private_folder`] and [`write_private_file`] keep what they create to its owner, and a
+//!   [`FileLock`] keeps other processes waiting.
 //!
 //! ```
 //! use hardpan_files::{FileGuard, UnreadableReason};
@@ -25,6 +26,7 @@
 //! ```
 
 mod file_guard; // FileGuard: which files may become context
+mod file_lock; // FileLock: one process at a time
 mod lines; // read_lines: lines of bounded length
 mod open_folder; // OpenFolder: a folder held open, below which files are opened
 mod plain_path; // plain_path: a path without `.` and `..`
@@ -33,6 +35,7 @@ mod regular_file; // RegularFile: an open regular file
 mod unreadable; // UnreadableReason: why a file cannot be read
 
 pub use file_guard::{FileGuard, HiddenFiles};
+pub use file_lock::FileLock;
 pub use lines::{FileLines, LineExcess, MAX_LINE_BYTES, UnreadLine, read_lines};
 pub use open_folder::OpenFolder;
 pub use plain_path::plain_path;

@@ -43,6 +43,11 @@ impl ApiKey {
     pub fn new(key: &str) -> Self {
         ApiKey(key.trim().to_owned())
     }
+
+    /// The key as the value of the header `authorization`.
+    pub fn bearer(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
 }
 
 impl fmt::Debug for ApiKey {

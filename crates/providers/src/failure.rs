@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hardpan_models::Protocol;
 
-pub use self::classify::FailureReport;
 pub(crate) use self::classify::classify;
+pub use self::classify::{EXTENSION_ERROR, FailureReport};
 use crate::codec::codec;
 use crate::limits::short_message;
 use crate::{HttpResponse, StreamError, StreamErrorKind, TransportError};
@@ -54,6 +54,8 @@ pub enum FailureKind {
     Malformed,
     /// The response is larger, or takes longer, than any model's answer.
     AnswerTooLong,
+    /// The extension that answers in the place of a provider says so.
+    Extension,
 }
 
 /// A failed request: its class, the provider's message, and when to retry.
@@ -136,6 +138,7 @@ impl FailureKind {
             FailureKind::ModelUnavailable => "choose another model (`hardpan models`)",
             FailureKind::Stalled => "try again, or raise the limit for silence in the settings",
             FailureKind::Cut => "try again; what was received is kept",
+            FailureKind::Extension => "do what it says, or choose another model",
             FailureKind::Malformed | FailureKind::AnswerTooLong => {
                 "check the base URL: something other than a provider may be answering"
             }
@@ -163,6 +166,7 @@ impl FailureKind {
             FailureKind::Cut => "the answer broke off",
             FailureKind::Malformed => "the answer cannot be understood",
             FailureKind::AnswerTooLong => "the answer exceeds a limit",
+            FailureKind::Extension => "the extension that brings the provider reports an error",
         }
     }
 }

@@ -68,7 +68,7 @@ pub use codec::{
 };
 pub use encoder::Encoder;
 pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
-pub use failure::{FailureKind, FailureReport, FailureSource, ProviderError};
+pub use failure::{EXTENSION_ERROR, FailureKind, FailureReport, FailureSource, ProviderError};
 pub use gemini::SKIP_SIGNATURES;
 #[cfg(feature = "http")]
 pub use http::HttpTransport;

@@ -28,7 +28,7 @@ mod web_client; // WebClient: requests of programs inside of Hardpan
 use address_guard::AddressGuard;
 use error::FetchError;
 pub use page::{PageError, PageReader, WebPage, find_urls, page_address};
-pub use web_client::{WebAnswer, WebClient, WebRequest, WebRequestError};
+pub use web_client::{WebAnswer, WebBody, WebClient, WebRequest, WebRequestError};
 
 /// The most redirects that are followed, all on one host.
 const MAX_REDIRECTS: usize = 5;

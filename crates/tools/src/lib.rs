@@ -77,8 +77,8 @@ pub use bash::{Confinement, SandboxUnavailable, ShellOptions, command_environmen
 pub use console::{Console, ConsoleEnd, ConsoleError, ConsoleShell, ConsoleView, WaitOutcome, parse_keys};
 pub use edit_blocks::{EditBlock, EditBlockParser, EditBlockStatus, MalformedBlock, edit_block_tool};
 pub use fetch::{
-    PageError, PageReader, WebAnswer, WebClient, WebOptions, WebPage, WebRequest, WebRequestError, find_urls,
-    page_address,
+    PageError, PageReader, WebAnswer, WebBody, WebClient, WebOptions, WebPage, WebRequest, WebRequestError,
+    find_urls, page_address,
 };
 pub use find::Find;
 pub use grep::Grep;

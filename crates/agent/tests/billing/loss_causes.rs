@@ -36,7 +36,7 @@ async fn the_tools_changed() {
         test_agent.change_tools();
         test_agent.agent.declare_tools_now().await.unwrap();
         test_agent.say("Go on.").await;
-        let Cause::ToolsChanged { added, removed, changed } = test_agent.the_loss().await.cause else {
+        let Cause::ToolsChanged { added, removed, changed, .. } = test_agent.the_loss().await.cause else {
             panic!("{layout}")
         };
         assert_eq!(

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use futures_util::future::BoxFuture;
 use hardpan_agent::events::{FaceChange, HandlerClock};
 use hardpan_agent::{Agent, ApprovalHandler, WeakAgent};
+use hardpan_context::KnownSecrets;
 use hardpan_extensions::{HostError, Script, ScriptFault, ScriptHost};
 use hardpan_models::{Catalogue, ThinkingSetting};
 use hardpan_tools::{Scope, ShellOptions, ToolSource, WebClient};
@@ -22,8 +23,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::event_order::ToolEventOrder;
-use super::models::ExtensionProviders;
+use super::network::OpenBodies;
 use super::permissions::{PermissionStore, Permissions};
+use super::providers::{self, ExtensionProviders};
 use super::{ExtensionListing, ExtensionOrigin, FoundExtension};
 use crate::approval::{Approver, UserPrompter};
 use crate::conversation_app::ConversationApp;
@@ -38,6 +40,10 @@ pub(crate) struct ExtensionSetting {
     /// The models and providers of the settings.
     pub catalogue: Catalogue,
     pub providers: Arc<ExtensionProviders>,
+    /// What no request may contain.
+    pub secrets: KnownSecrets,
+    /// The folder with the logins at providers of extensions.
+    pub logins: Option<PathBuf>,
     /// Flags that the user gave.
     pub flags: BTreeMap<String, Option<String>>,
     /// What is in the input line, as far as the face tells.
@@ -79,6 +85,10 @@ pub struct ExtensionHost {
     clocks: Mutex<Vec<HandlerClock>>,
     /// Where updates of running tool calls go.
     updates: Mutex<BTreeMap<String, mpsc::UnboundedSender<Value>>>,
+    /// Where the answers go that it gives in the place of a provider, by their numbers.
+    answers: Mutex<BTreeMap<u64, mpsc::UnboundedSender<Value>>>,
+    /// What arrives for its `fetch`.
+    pub(super) bodies: OpenBodies,
     warnings: Mutex<Vec<String>>,
     /// The thinking level that the extension has asked for and that is not yet stored.
     wanted_thinking: Mutex<Option<ThinkingSetting>>,
@@ -147,6 +157,8 @@ impl ExtensionHost {
             registered: Mutex::default(),
             clocks: Mutex::default(),
             updates: Mutex::default(),
+            answers: Mutex::default(),
+            bodies: OpenBodies::default(),
             warnings: Mutex::default(),
             model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
@@ -226,6 +238,7 @@ impl ExtensionHost {
         lock(&self.bus.listeners).retain(|(_, host)| !host.ptr_eq(&self.me));
         // Without one of its providers, the others are still valid rows.
         let _ = self.setting.providers.remove(&self.name, None, &self.setting.catalogue);
+        providers::withdraw_commands(self);
         let Ok(agent) = self.agent() else { return };
         agent.events().unsubscribe(&self.name);
         agent.tools().remove_source(&self.source());

@@ -1,12 +1,14 @@
 //! `fetch` of extensions: to public addresses, and to hosts that the person allowed.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hardpan_agent::ApprovalRequest;
 use hardpan_extensions::HostError;
-use hardpan_tools::{CallSubject, WebAnswer, WebRequest, WebRequestError};
+use hardpan_tools::{CallSubject, WebAnswer, WebBody, WebRequest, WebRequestError};
 use serde_json::{Value, json};
 
 use super::host::ExtensionHost;
@@ -32,7 +34,7 @@ pub async fn fetch(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value
         let to = match (&answer.redirect, arguments["redirect"].as_str()) {
             (Some(_), Some("error")) => return Err(HostError("unexpected redirect".into())),
             (Some(to), Some("follow") | None) => to.clone(),
-            _ => return Ok(response(&request.url, is_redirected, &answer)),
+            _ => return Ok(response(host, &request.url, is_redirected, answer)),
         };
         is_redirected = true;
         request = redirected(host, request, &answer, to)?;
@@ -108,12 +110,60 @@ async fn approve(host: &Arc<ExtensionHost>, url: &str) -> Result<(), HostError> 
     }
 }
 
-fn response(url: &str, is_redirected: bool, answer: &WebAnswer) -> Value {
+fn response(host: &ExtensionHost, url: &str, is_redirected: bool, answer: WebAnswer) -> Value {
     json!({
         "url": url,
         "redirected": is_redirected,
         "status": answer.status,
         "headers": answer.headers,
-        "body": STANDARD.encode(&answer.body),
+        "body": host.bodies.keep(answer.body),
     })
+}
+
+/// The next part of a content, in base64; null after its end.
+pub async fn read_body(host: &ExtensionHost, arguments: &Value) -> Result<Value, HostError> {
+    let number = arguments["body"].as_u64().unwrap_or(u64::MAX);
+    let Some(body) = host.bodies.find(number) else {
+        return Err(HostError("the connection was closed".into()));
+    };
+    let part = body.lock().await.next_part().await;
+    if !matches!(part, Ok(Some(_))) {
+        host.bodies.close(number);
+    }
+    Ok(part.map_err(|error| refused(&error))?.map_or(Value::Null, |part| STANDARD.encode(part).into()))
+}
+
+/// How many contents an extension may leave unread. The oldest of more is given up.
+const MAX_BODIES: usize = 32;
+
+/// Contents that arrive while an extension reads them, by their numbers.
+#[derive(Default)]
+pub struct OpenBodies {
+    by_number: Mutex<BTreeMap<u64, Arc<tokio::sync::Mutex<WebBody>>>>,
+    last: AtomicU64,
+}
+
+impl OpenBodies {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<tokio::sync::Mutex<WebBody>>>> {
+        self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, body: WebBody) -> u64 {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        let mut bodies = self.lock();
+        bodies.insert(number, Arc::new(tokio::sync::Mutex::new(body)));
+        if bodies.len() > MAX_BODIES {
+            bodies.pop_first();
+        }
+        number
+    }
+
+    fn find(&self, number: u64) -> Option<Arc<tokio::sync::Mutex<WebBody>>> {
+        self.lock().get(&number).cloned()
+    }
+
+    /// Ends a connection whose content nobody reads any more.
+    pub fn close(&self, number: u64) {
+        self.lock().remove(&number);
+    }
 }

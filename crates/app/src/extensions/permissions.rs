@@ -137,6 +137,8 @@ pub struct Permissions {
     granted: Mutex<ExtensionGrant>,
     /// Hosts that are allowed until the conversation ends.
     hosts_for_now: Mutex<BTreeSet<String>>,
+    /// Variables that are allowed until then, for requests to a provider.
+    variables_for_now: Mutex<BTreeSet<String>>,
     /// Whether models are, until then.
     models_for_now: AtomicBool,
 }
@@ -156,8 +158,8 @@ impl Permissions {
         let hash = content_hash(&**sources, entries);
         let granted = Mutex::new(store.find(name, &hash));
         let declared = declared_permissions(&**sources);
-        let (hosts_for_now, models_for_now) = (Mutex::default(), AtomicBool::new(false));
-        Permissions { store, declared, granted, hosts_for_now, models_for_now }
+        let (hosts_for_now, variables_for_now, models_for_now) = Default::default();
+        Permissions { store, declared, granted, hosts_for_now, variables_for_now, models_for_now }
     }
 
     /// What it declares.
@@ -217,6 +219,27 @@ impl Permissions {
         let granted = lock(&self.granted);
         let declared = self.declared.iter().flat_map(|declared| &declared.env);
         declared.filter(|name| !granted.env.contains(*name)).cloned().collect()
+    }
+
+    /// Whether it was allowed to hand over these variables.
+    pub fn has_variables(&self, names: &[&str]) -> bool {
+        let (for_now, granted) = (lock(&self.variables_for_now), lock(&self.granted));
+        names.iter().all(|name| for_now.contains(*name) || granted.env.contains(*name))
+    }
+
+    /// Allows requests to a provider with the values of variables until the conversation ends.
+    pub fn allow_provider_for_now(&self, host: &str, variables: &[&str]) {
+        self.allow_host_for_now(host);
+        lock(&self.variables_for_now).extend(variables.iter().map(|name| (*name).to_owned()));
+    }
+
+    /// Allows the same for good.
+    pub fn allow_provider(&self, host: &str, variables: &[&str]) -> Result<(), PermissionError> {
+        self.allow_provider_for_now(host, variables);
+        let mut granted = lock(&self.granted);
+        granted.network.insert(host.to_owned());
+        granted.env.extend(variables.iter().map(|name| (*name).to_owned()));
+        self.store.allow(&granted)
     }
 
     /// Allows a host until the conversation ends.

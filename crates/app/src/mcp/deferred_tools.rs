@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use futures_util::future::{BoxFuture, join_all};
+use hardpan_economy::tool_listing::SEARCH_TOOL;
 use hardpan_mcp::{ServerName, ServerTool, check_arguments, without_nulls};
 use hardpan_prompt::{Json, Tool as Declaration, ToolCall};
 use hardpan_tools::{
@@ -17,9 +18,6 @@ use serde_json::{Map, Value, json};
 
 use super::tool_search::{describe_tools, find_tools, list_tools};
 use super::{McpServer, server_source};
-
-/// The tool that finds the servers' tools.
-pub(super) const SEARCH_TOOL: &str = "tool_search";
 
 /// The tool that calls them.
 pub(super) const CALL_TOOL: &str = "mcp_call";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hardpan_economy::tool_listing::{listing_heading, listing_line};
 use hardpan_mcp::{ServerName, ServerTool};
 
 /// The longest list of tools in a request, in bytes. A longer one leaves out what the tools do, then tools.
@@ -33,7 +34,7 @@ pub(super) fn list_tools(servers: &[(ServerName, Option<Vec<ServerTool>>)]) -> S
 fn render(servers: &[(ServerName, Option<Vec<ServerTool>>)], summaries: bool, max_bytes: usize) -> String {
     let mut text = String::from("The tools, by the beginning of their full names:");
     for (server, tools) in servers {
-        let prefix = format!("{server}__");
+        let prefix = listing_heading(server.as_str());
         text.push_str(&format!("\n{prefix}"));
         let Some(tools) = tools else {
             text.push_str(" (still starting: search for its tools)");
@@ -47,11 +48,10 @@ fn render(servers: &[(ServerName, Option<Vec<ServerTool>>)], summaries: bool, ma
             }
             let name = tool.exposed_name.strip_prefix(&prefix).unwrap_or(&tool.exposed_name);
             let summary = tool.summary(MAX_SUMMARY);
-            match (summaries, summary.as_str()) {
-                (true, "") => text.push_str(&format!("\n- {name}")),
-                (true, summary) => text.push_str(&format!("\n- {name}: {summary}")),
-                (false, _) if index == 0 => text.push_str(&format!(" {name}")),
-                (false, _) => text.push_str(&format!(", {name}")),
+            match summaries {
+                true => text.push_str(&format!("\n{}", listing_line(name, &summary))),
+                false if index == 0 => text.push_str(&format!(" {name}")),
+                false => text.push_str(&format!(", {name}")),
             }
         }
     }

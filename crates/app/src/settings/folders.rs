@@ -61,13 +61,19 @@ impl UserFolders {
         self.config.as_ref().map(|config| config.join("mcp-logins"))
     }
 
+    /// The folder of the logins at providers of extensions.
+    pub fn extension_logins(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|config| config.join("extension-logins"))
+    }
+
     /// Our own files, which never become context: keys, permissions, settings and sessions. The
     /// files with keys and permissions are named one by one, so that they are known by any name.
     pub fn private_files(&self) -> Vec<PathBuf> {
         let files = self.config.iter().flat_map(|folder| secret_files(folder));
         // Each login has a file of its own.
-        let logins = self.logins().and_then(|folder| std::fs::read_dir(folder).ok());
-        let logins = logins.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        let folders = [self.logins(), self.extension_logins()];
+        let logins = folders.into_iter().flatten().filter_map(|folder| std::fs::read_dir(folder).ok());
+        let logins = logins.flatten().filter_map(|entry| Some(entry.ok()?.path()));
         files
             .chain(logins)
             .chain([&self.config, &self.state, &self.data].into_iter().flatten().cloned())

@@ -59,7 +59,7 @@ async fn flags_are_given_by_name_or_have_their_default() {
     };
     let face = FaceHooks { prompter: None, notices: notices.clone() };
     let app = Arc::new(ConversationApp::open(&options, &face).unwrap());
-    app.load_extensions().await;
+    app.load_extensions().await.unwrap();
     prompt(&app, "hello").await;
     app.agent.commands()["report"].clone().run("", &app.agent).await.unwrap();
     let session = app.read_session().unwrap();
@@ -114,16 +114,19 @@ async fn active_tools_change_at_once_and_the_tools_of_requests_do_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_brings_a_provider_and_takes_it_away() {
     let source = "export default (pi) => { pi.registerProvider('acme', { baseUrl: 'http://127.0.0.1:9/v1', api: 'openai-completions', apiKey: '$HARDPAN_TEST_ACME_KEY', models: [{ id: 'large', name: 'Large', reasoning: false, input: ['text'], cost: { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 0 }, contextWindow: 64000, maxTokens: 8000 }] }); pi.registerCommand('report', { handler: async (args, ctx) => { const found = ctx.modelRegistry.find('acme', 'large'); pi.unregisterProvider('acme'); pi.setSessionName(JSON.stringify([found.contextWindow, found.cost.input, ctx.modelRegistry.find('acme', 'large') ?? null])); } }); }";
-    let custom = "export default (pi) => { pi.registerProvider('odd', { baseUrl: 'http://127.0.0.1:9', streamSimple() {} }); }";
-    let literal = "export default (pi) => { pi.registerProvider('leaky', { baseUrl: 'http://127.0.0.1:9', apiKey: 'sk-secret-value' }); }";
-    let test = TestConversation::with_sources("", &[source, custom, literal], None).await;
+    let custom = "export default (pi) => { pi.registerProvider('odd', { baseUrl: 'http://127.0.0.1:9', api: 'carrier-pigeon' }); }";
+    let command = "export default (pi) => { pi.registerProvider('leaky', { baseUrl: 'http://127.0.0.1:9', apiKey: '!pass show acme' }); }";
+    let test = TestConversation::with_sources("", &[source, custom, command], None).await;
     assert_eq!(test.app.extensions.list()[0].providers, ["acme"]);
     assert_eq!(test.app.find_model(None, "acme/large".into()).unwrap().model.context, 64_000);
     let is_listed = || test.app.with_catalogue(|all| all.models().any(|model| model.name() == "acme/large"));
     assert!(is_listed());
     let notices = test.notices();
-    assert!(notices.iter().any(|it| it.contains("streamSimple is not supported here")), "{notices:?}");
-    assert!(notices.iter().any(|it| it.contains("must name an environment variable")), "{notices:?}");
+    assert!(
+        notices.iter().any(|it| it.contains("there is no protocol \"carrier-pigeon\" here")),
+        "{notices:?}"
+    );
+    assert!(notices.iter().any(|it| it.contains("keys come from no commands here")), "{notices:?}");
     prompt(&test.app, "hello").await;
     assert_eq!(report(&test).await, serde_json::json!([64_000, 1, null]));
     assert!(!is_listed());
@@ -493,7 +496,7 @@ async fn a_file_that_is_swapped_after_the_check_is_not_run() {
     home.home.write("work/.pi/extensions/a.ts", &marking("swapped"));
     home.home.write("work/.pi/extensions/b.ts", &marking("swapped"));
     let app = Arc::new(app);
-    app.load_extensions().await;
+    app.load_extensions().await.unwrap();
     assert!(has_command(&app, "a") && has_command(&app, "b") && !has_command(&app, "swapped"));
 }
 

@@ -157,7 +157,7 @@ async fn where_nobody_can_be_asked_the_answer_says_how_to_allow_it() {
     home.home.write("user/config/extensions/ext1.ts", &ASKING.replace("ctx.ui.notify", "pi.setSessionName"));
     let face = FaceHooks { prompter: None, notices: Arc::new(DiscardNotices) };
     let app = Arc::new(ConversationApp::open(&home.options(SessionChoice::New), &face).unwrap());
-    app.load_extensions().await;
+    app.load_extensions().await.unwrap();
     prompt(&app, "hello").await;
     app.agent.commands()["ask"].clone().run("life", &app.agent).await.unwrap();
     let said = app.read_session().unwrap().name().unwrap().to_owned();

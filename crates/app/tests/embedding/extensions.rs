@@ -110,7 +110,7 @@ impl TestConversation {
     ) -> Self {
         let app = Arc::new(ConversationApp::open(options, &face).unwrap());
         let events = app.agent.events().unbounded_stream();
-        app.load_extensions().await;
+        app.load_extensions().await.unwrap();
         app.agent.start().await;
         TestConversation { app, home, events, notices, answers }
     }

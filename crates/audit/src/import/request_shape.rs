@@ -95,6 +95,7 @@ fn tools_change((now, before): (&[ShapePart], &[ShapePart])) -> Option<Cause> {
         added: missing_in(now, before),
         removed: missing_in(before, now),
         changed: changed.map(|part| part.name.clone()).collect(),
+        listed: Vec::new(),
     })
 }
 

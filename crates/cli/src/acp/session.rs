@@ -152,7 +152,9 @@ impl AcpSession {
         // Taken here and not in the task, so that no prompt comes first.
         let Ok(started) = self.starting.clone().try_lock_owned() else { return };
         tokio::spawn(async move {
-            session.app.load_extensions().await;
+            if let Err(error) = session.app.load_extensions().await {
+                session.app.notice_of_model(&error);
+            }
             session.app.agent.start().await;
             session.app.watch_extensions();
             let mut changes = session.app.agent.watch_commands();

@@ -36,7 +36,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let agent = app.agent.clone();
     let shown = flags.chat_output();
     let output = EventOutput::start(&app, shown, io::stdout().is_terminal());
-    app.load_extensions().await;
+    app.load_extensions().await?;
     if input.source == PromptSource::Typed {
         app.mcp.learn_prompts_of(&input.prompt).await;
     }

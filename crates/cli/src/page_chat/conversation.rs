@@ -90,7 +90,7 @@ impl FaceConversation {
                 .warm_up(&mut |done, total| notices.index_progress(IndexProgress::Indexed { done, total }));
             notices.index_progress(IndexProgress::Finished);
         }));
-        app.load_extensions().await;
+        app.load_extensions().await?;
         app.agent.start().await;
         app.watch_extensions();
         let signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;

@@ -215,6 +215,40 @@ fn a_server_that_changed_the_prefix_is_named_with_tokens_and_dollars() {
 }
 
 #[test]
+fn a_server_whose_part_of_the_searched_list_changed_is_named_as_well() {
+    let answers = "turns:\n  - {when: {contains: Call it}, tool_calls: [{name: mcp_call, arguments: {tool: tracker__create_issue, arguments: {project: web, title: Typo}}}]}\n  - {when: {has_tool_result: mcp_call}, text: It is created.}\ndefault: {text: That is all.}\n";
+    let cli = TestCli::with_script("mcp_tools = \"search\"", answers);
+    configure(&cli, &tracker(&cli, 8, &["changed"]));
+    listed(&cli);
+    let Some(mut terminal) = Terminal::open(&cli, &["--yes"]) else { return };
+    terminal.say("Hello", "That is all.");
+    cli.sandbox.write("work/changed", "");
+    terminal.say("Call it", "It is created.");
+    // The word that the list is another one comes after the answer.
+    let learned = || {
+        let tools = listed(&cli);
+        tools[0]["tools"].as_array().is_some_and(|tools| tools.len() == 10)
+    };
+    let polls = (0..300).take_while(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        !learned()
+    });
+    assert!(polls.count() < 300);
+    // With the tools that requests declare, the list is the new one.
+    terminal.say("/tools off write now", "from the next request on");
+    terminal.say("Hello again", "That is all.");
+    terminal.end();
+    let expected = "the MCP server tracker changed its tools (in the list of tool_search)";
+    for command in
+        [&["why", "--json"][..], &["audit", "--json", &cli.data().join("sessions").display().to_string()]]
+    {
+        let said = cli.print(command);
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn sub_agents_find_and_call_the_tools_that_they_may_use() {
     let helper = "---\ndescription: files\ntools: read, tracker__create_issue\n---\nYou file things.\n";
     for (agent, prefix) in

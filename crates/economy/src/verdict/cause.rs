@@ -67,6 +67,9 @@ pub enum Cause {
         removed: Vec<Arc<str>>,
         /// Names of tools with another description or schema.
         changed: Vec<Arc<str>>,
+        /// Servers whose part changed of the list in which the model finds tools that are not declared.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        listed: Vec<Arc<str>>,
     },
     /// The system prompt changed, from this segment on.
     SystemChanged(String),
@@ -197,8 +200,8 @@ impl Cause {
     /// The MCP server whose tools changed, if nothing else did.
     pub fn server(&self) -> Option<&str> {
         match self {
-            Cause::ToolsChanged { added, removed, changed } => {
-                ToolChanges::new(added, removed, changed).only_server()
+            Cause::ToolsChanged { added, removed, changed, listed } => {
+                ToolChanges::new(added, removed, changed, listed).only_server()
             }
             _ => None,
         }
@@ -220,8 +223,8 @@ impl Cause {
         match self {
             Cause::AsExpected => "all that was cached was read".into(),
             Cause::FirstRequest => "the first request of a conversation finds nothing cached".into(),
-            Cause::ToolsChanged { added, removed, changed } => {
-                ToolChanges::new(added, removed, changed).describe()
+            Cause::ToolsChanged { added, removed, changed, listed } => {
+                ToolChanges::new(added, removed, changed, listed).describe()
             }
             Cause::SystemChanged(segment) => format!("the system prompt changed ({segment})"),
             Cause::ItemChanged { key, how } => format!("{key} {}", how.describe()),

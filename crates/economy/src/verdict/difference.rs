@@ -2,10 +2,12 @@
 //! alone.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hardpan_prompt::Region;
 
 use crate::cache::{CacheRules, Invalidation, Section};
+use crate::tool_listing::SEARCH_TOOL;
 use crate::verdict::trace::{PieceOrigin, Setting, Trace};
 use crate::verdict::{Cause, ContentChange};
 
@@ -120,11 +122,24 @@ fn tools_cause(before: &Trace, now: &Trace) -> Cause {
     };
     let is_other = |name: &str, hash: u64| before.tools().any(|(other, was)| **other == *name && was != hash);
     let changed = now.tools().filter(|(name, hash)| is_other(name, *hash)).map(|(name, _)| name.clone());
+    let changed: Vec<Arc<str>> = changed.collect();
+    let is_list = changed.iter().any(|name| &**name == SEARCH_TOOL);
     Cause::ToolsChanged {
         added: missing(before, now),
         removed: missing(now, before),
-        changed: changed.collect(),
+        listed: if is_list { changed_listings(before, now) } else { Vec::new() },
+        changed,
     }
+}
+
+/// The servers whose part of the list of tools is another one, or is new, or gone.
+fn changed_listings(before: &Trace, now: &Trace) -> Vec<Arc<str>> {
+    let differing = |from: &Trace, of: &Trace| -> Vec<Arc<str>> {
+        let is_other = |listed: &&(Arc<str>, u64)| !from.listed.contains(listed);
+        of.listed.iter().filter(is_other).map(|(server, _)| server.clone()).collect()
+    };
+    let all: BTreeSet<Arc<str>> = differing(before, now).into_iter().chain(differing(now, before)).collect();
+    all.into_iter().collect()
 }
 
 /// The origins of corresponding pieces in the earlier and the later prompt.

@@ -118,7 +118,12 @@ mod tests {
     }
 
     fn tools() -> Cause {
-        Cause::ToolsChanged { added: vec!["grep".into()], removed: Vec::new(), changed: Vec::new() }
+        Cause::ToolsChanged {
+            added: vec!["grep".into()],
+            removed: Vec::new(),
+            changed: Vec::new(),
+            listed: Vec::new(),
+        }
     }
 
     fn changed(part: ChangedPart) -> Option<CacheDiagnosis> {

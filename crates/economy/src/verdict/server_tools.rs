@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::format::format_list;
-
-/// The tool whose description lists the tools that no request declares.
-const SEARCH_TOOL: &str = "tool_search";
+use crate::tool_listing::SEARCH_TOOL;
 
 /// The server that a tool is of; none for other tools.
 pub(super) fn server_of(tool: &str) -> Option<&str> {
@@ -25,6 +23,8 @@ struct Changes {
     added: Vec<Arc<str>>,
     removed: Vec<Arc<str>>,
     changed: Vec<Arc<str>>,
+    /// Whether its part changed of the list that searches find tools in.
+    is_listed: bool,
 }
 
 impl Changes {
@@ -34,7 +34,12 @@ impl Changes {
     }
 
     fn counts(&self) -> String {
-        self.lists().map(|(what, names)| format!("{} {what}", names.len())).collect::<Vec<_>>().join(", ")
+        let mut counts: Vec<String> =
+            self.lists().map(|(what, names)| format!("{} {what}", names.len())).collect();
+        if self.is_listed {
+            counts.push(format!("in the list of {SEARCH_TOOL}"));
+        }
+        counts.join(", ")
     }
 
     fn names(&self) -> String {
@@ -49,7 +54,13 @@ impl Changes {
 pub(super) struct ToolChanges<'a>(BTreeMap<Option<&'a str>, Changes>);
 
 impl<'a> ToolChanges<'a> {
-    pub fn new(added: &'a [Arc<str>], removed: &'a [Arc<str>], changed: &'a [Arc<str>]) -> Self {
+    /// `listed`: the servers whose part of the list of tools changed.
+    pub fn new(
+        added: &'a [Arc<str>],
+        removed: &'a [Arc<str>],
+        changed: &'a [Arc<str>],
+        listed: &'a [Arc<str>],
+    ) -> Self {
         let mut servers: BTreeMap<Option<&'a str>, Changes> = BTreeMap::new();
         let mut add = |names: &'a [Arc<str>], list: fn(&mut Changes) -> &mut Vec<Arc<str>>| {
             for name in names {
@@ -59,6 +70,18 @@ impl<'a> ToolChanges<'a> {
         add(added, |changes| &mut changes.added);
         add(removed, |changes| &mut changes.removed);
         add(changed, |changes| &mut changes.changed);
+        for server in listed {
+            servers.entry(Some(server)).or_default().is_listed = true;
+        }
+        if !listed.is_empty()
+            && let Some(own) = servers.get_mut(&None)
+        {
+            // The list changed because of the servers.
+            own.changed.retain(|name| &**name != SEARCH_TOOL);
+            if own.lists().next().is_none() {
+                servers.remove(&None);
+            }
+        }
         ToolChanges(servers)
     }
 
@@ -95,11 +118,11 @@ mod tests {
     #[test]
     fn servers_are_named_with_the_number_of_their_tools() {
         let (added, changed) = (names(&["tickets__open", "tickets__close"]), names(&["tickets__list"]));
-        let changes = ToolChanges::new(&added, &[], &changed);
+        let changes = ToolChanges::new(&added, &[], &changed, &[]);
         assert_eq!(changes.describe(), "the MCP server tickets changed its tools (2 added, 1 changed)");
         assert_eq!(changes.only_server(), Some("tickets"));
         let removed = names(&["bash", "mcp__github__list__all"]);
-        let changes = ToolChanges::new(&[], &removed, &[]);
+        let changes = ToolChanges::new(&[], &removed, &[], &[]);
         assert_eq!(
             changes.describe(),
             "the tools changed (removed bash), and the MCP server github changed its tools (1 removed)"
@@ -113,7 +136,22 @@ mod tests {
             assert_eq!(server_of(name), None, "{name}");
         }
         let changed = names(&["tool_search"]);
-        let changes = ToolChanges::new(&[], &[], &changed);
+        let changes = ToolChanges::new(&[], &[], &changed, &[]);
         assert_eq!(changes.describe(), "the list of tools that tool_search finds changed");
+    }
+
+    #[test]
+    fn a_server_is_named_for_its_part_of_a_list() {
+        let (changed, tickets) = (names(&["tool_search"]), names(&["tickets"]));
+        let changes = ToolChanges::new(&[], &[], &changed, &tickets);
+        assert_eq!(
+            changes.describe(),
+            "the MCP server tickets changed its tools (in the list of tool_search)"
+        );
+        assert_eq!(changes.only_server(), Some("tickets"));
+        let (both, others) = (names(&["files", "tickets"]), names(&["tool_search", "bash"]));
+        let changes = ToolChanges::new(&[], &[], &others, &both);
+        assert_eq!(changes.only_server(), None);
+        assert!(changes.describe().starts_with("the tools changed (changed bash), and the MCP server files"));
     }
 }

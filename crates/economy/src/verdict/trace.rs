@@ -87,6 +87,9 @@ pub(super) struct Trace {
     pub last_word: LastSpeaker,
     /// The settings that are switched on, with their values.
     pub settings: Vec<(Setting, String)>,
+    /// The servers in the list that searches find tools in, each with the hash of its part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<(Arc<str>, u64)>,
     tools: usize,
     system: usize,
     blocks: Vec<TraceBlock>,

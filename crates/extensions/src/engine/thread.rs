@@ -28,6 +28,7 @@ const NODE: &str = include_str!("../js/node.js");
 const PROCESSES: &str = include_str!("../js/processes.js");
 const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
 const MODELS: &str = include_str!("../js/models.js");
+const PROVIDERS: &str = include_str!("../js/providers.js");
 const COMPONENTS: &str = include_str!("../js/components.js");
 const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
@@ -282,6 +283,8 @@ impl Engine {
         evaluate(CODING_AGENT, "coding-agent")?.call::<_, ()>((platform.clone(), built_in.clone()))?;
         let models: Object = evaluate(MODELS, "models")?.call((platform.clone(), built_in.clone()))?;
         platform.set("models", models)?;
+        let providers: Object = evaluate(PROVIDERS, "providers")?.call((platform.clone(),))?;
+        platform.set("providers", providers)?;
         let components: Object = evaluate(COMPONENTS, "components")?.call((platform.clone(), built_in))?;
         for name in ["runCustom", "followWidget"] {
             platform.set(name, components.get::<_, Function>(name)?)?;

@@ -44,6 +44,8 @@
     });
   }
 
+  platform.question = question;
+
   // ---- ctx
   const once = new Set();
   const notShown = (what) => {
@@ -103,7 +105,7 @@
     ...platform.models,
     getAll: () => now("models"), getAvailable: () => now("models", { available: true }),
     find: (provider, id) => now("models.find", { provider, id }),
-    isUsingOAuth: () => false,
+    isUsingOAuth: (model) => now("providers.login", { provider: model?.provider }) === true,
     getError: () => undefined, refresh() {}, getProviders: () => [...new Set(now("models").map((model) => model.provider))],
     getProviderDisplayName: (provider) => String(provider),
     registerProvider: (name, config) => pi.registerProvider(name, config), unregisterProvider: (name) => pi.unregisterProvider(name),
@@ -196,13 +198,8 @@
       now("registerShortcut", { key: String(key), description: options.description });
     },
     registerMessageRenderer() {}, registerEntryRenderer() {}, registerMarkdownTransformer() {},
-    registerProvider(name, config) {
-      const given = typeof name === "string" ? config : name;
-      const { streamSimple, stream, oauth, ...plain } = given ?? {};
-      const described = { ...plain, hasStreamSimple: (streamSimple ?? stream) !== undefined, hasOauth: oauth !== undefined };
-      now("registerProvider", { name: typeof name === "string" ? name : name?.id ?? name?.name, config: described });
-    },
-    unregisterProvider(name) { now("unregisterProvider", { name }); },
+    registerProvider(name, config) { platform.providers.register(name, config); },
+    unregisterProvider(name) { platform.providers.unregister(name); },
     sendMessage(message, options = {}) {
       afterLoading("sendMessage");
       now("sendMessage", { message, options: { triggerTurn: options.triggerTurn, deliverAs: options.deliverAs } });
@@ -355,6 +352,7 @@
       case "complete": return complete(key, payload);
       case "shortcut": return callShortcut(key, signal);
       case "bus": return callBus(key, payload);
+      case "provider": return platform.providers.run(key, payload, signal);
     }
   }
   function dispatch(id, kind, key, payload) {

@@ -57,6 +57,7 @@
   }
   // The bytes of a body, and the type that it has unless a header says otherwise.
   function encodeBody(body) {
+    if (body instanceof Arriving) return [body, undefined];
     if (body instanceof URLSearchParams) return [bytesOf(body.toString()), "application/x-www-form-urlencoded;charset=UTF-8"];
     if (body instanceof Blob) return [Blob.bytes(body), body.type || undefined];
     if (body instanceof FormData) {
@@ -71,39 +72,81 @@
     return [bytesOf(body), typeof body === "string" ? "text/plain;charset=UTF-8" : undefined];
   }
 
-  class Body {
-    #bytes;
-    bodyUsed = false;
-    constructor(bytes) { this.#bytes = bytes; }
-    static bytes(body) { return body.#bytes; }
-    #take() {
-      if (this.bodyUsed) throw new TypeError("Body is unusable: Body has already been read");
-      this.bodyUsed = this.#bytes !== undefined;
-      return this.#bytes ?? Buffer.alloc(0);
+  // What arrives of an answer, part by part. Each of its copies reads it from the beginning.
+  class Arriving {
+    #parts = []; #isOver = false; #error; #reading; #id;
+    constructor(id) { this.#id = id; }
+    // The part of this number; undefined after the last one.
+    async part(number) {
+      while (this.#parts.length <= number && !this.#isOver) {
+        this.#reading ??= this.#read();
+        await this.#reading;
+      }
+      if (this.#error !== undefined && this.#parts.length <= number) throw this.#error;
+      return this.#parts[number];
     }
-    async text() { return this.#take().toString("utf8").replace(/^\ufeff/, ""); }
+    async #read() {
+      try {
+        const part = await platform.call("fetch.read", { body: this.#id });
+        if (part === undefined) this.#isOver = true;
+        else this.#parts.push(native.fromBase64(part));
+      } catch (error) {
+        this.fail(Object.assign(new TypeError(`terminated: ${error.message}`), { cause: error }));
+      }
+      this.#reading = undefined;
+    }
+    async whole() {
+      const parts = [];
+      for (let part; (part = await this.part(parts.length)) !== undefined; ) parts.push(bytesOf(part));
+      return Buffer.concat(parts);
+    }
+    fail(error) { if (this.#isOver) return; this.#isOver = true; this.#error = error; platform.now("fetch.close", { body: this.#id }); }
+    close() { this.fail(undefined); }
+  }
+
+  class Body {
+    #content; // nothing, bytes, or what arrives
+    bodyUsed = false;
+    constructor(content) { this.#content = content; }
+    static content(body) { return body.#content; }
+    #use() {
+      if (this.bodyUsed) throw new TypeError("Body is unusable: Body has already been read");
+      this.bodyUsed = this.#content !== undefined;
+    }
+    async #take() {
+      this.#use();
+      if (this.#content === undefined) return Buffer.alloc(0);
+      return this.#content instanceof Arriving ? this.#content.whole() : this.#content;
+    }
+    async text() { return (await this.#take()).toString("utf8").replace(/^\ufeff/, ""); }
     async json() { return JSON.parse(await this.text()); }
-    async arrayBuffer() { return copyOf(this.#take()); }
-    async bytes() { return new Uint8Array(this.#take()); }
-    async blob() { return new Blob([this.#take()], { type: this.headers.get("content-type") ?? "" }); }
-    // The whole content as one part.
+    async arrayBuffer() { return copyOf(await this.#take()); }
+    async bytes() { return new Uint8Array(await this.#take()); }
+    async blob() { return new Blob([await this.#take()], { type: this.headers.get("content-type") ?? "" }); }
+    #stream;
     get body() {
-      if (this.#bytes === undefined) return null;
-      const take = () => this.#take();
-      let isDone = false;
-      const read = async () => { if (isDone) return { done: true, value: undefined }; isDone = true; const value = new Uint8Array(take()); return value.length ? { done: false, value } : { done: true, value: undefined }; };
-      return {
-        locked: false,
-        getReader: () => ({ read, releaseLock() {}, cancel: async () => { isDone = true; }, closed: Promise.resolve() }),
-        cancel: async () => { isDone = true; },
-        async *[Symbol.asyncIterator]() { const part = await read(); if (!part.done) yield part.value; },
+      if (this.#content === undefined) return null;
+      this.#stream ??= this.#makeStream();
+      return this.#stream;
+    }
+    #makeStream() {
+      const content = this.#content;
+      let number = 0;
+      const part = async () => {
+        if (number === 0) this.#use();
+        if (content instanceof Arriving) return content.part(number++);
+        return number++ === 0 && content.length ? content : undefined;
       };
+      return new ReadableStream({
+        pull: async (controller) => { const next = await part(); if (next === undefined) controller.close(); else controller.enqueue(new Uint8Array(bytesOf(next))); },
+        cancel: () => { if (content instanceof Arriving) content.close(); },
+      });
     }
   }
   class Request extends Body {
     constructor(input, init = {}) {
       const from = input instanceof Request ? input : undefined;
-      const [bytes, type] = init.body === undefined || init.body === null ? [from && Body.bytes(from), undefined] : encodeBody(init.body);
+      const [bytes, type] = init.body === undefined || init.body === null ? [from && Body.content(from), undefined] : encodeBody(init.body);
       super(bytes);
       this.url = from ? from.url : String(new URL(String(input)));
       this.method = String(init.method ?? from?.method ?? "GET").toUpperCase();
@@ -128,7 +171,10 @@
       this.type = "default";
     }
     get ok() { return this.status >= 200 && this.status < 300; }
-    clone() { return new Response(Body.bytes(this), this); }
+    clone() {
+      if (this.bodyUsed) throw new TypeError("Response.clone: Body has already been consumed.");
+      return new Response(Body.content(this), this);
+    }
     static json(value, init = {}) { const headers = new Headers(init.headers); if (!headers.has("content-type")) headers.set("content-type", "application/json"); return new Response(JSON.stringify(value), { ...init, headers }); }
     static error() { return new Response(null, { status: 0 }); }
   }
@@ -136,7 +182,7 @@
   async function fetch(input, init) {
     const request = new Request(input, init);
     request.signal.throwIfAborted();
-    const bytes = Body.bytes(request);
+    const bytes = Body.content(request);
     const call = platform.call("fetch", {
       url: request.url, method: request.method, headers: [...request.headers], redirect: request.redirect,
       body: bytes === undefined ? undefined : native.toBase64(binary(bytes)),
@@ -149,7 +195,11 @@
       if (request.signal.aborted) throw error;
       throw Object.assign(new TypeError("fetch failed"), { message: `fetch failed: ${error.message}`, cause: error });
     }
-    return new Response(answer.body === undefined ? null : native.fromBase64(answer.body), answer);
+    const hasContent = ![204, 205, 304].includes(answer.status) && request.method !== "HEAD";
+    const content = new Arriving(answer.body);
+    if (!hasContent) content.close();
+    else request.signal.addEventListener("abort", () => content.fail(request.signal.reason), { once: true });
+    return new Response(hasContent ? content : null, answer);
   }
   for (const [name, value] of Object.entries({ Headers, Request, Response, FormData, Blob, fetch })) define(name, value);
 })

@@ -18,7 +18,7 @@
       if (this.headers["set-cookie"] !== undefined) this.headers["set-cookie"] = [this.headers["set-cookie"]];
       this.rawHeaders = [...response.headers].flat();
       this.httpVersion = "1.1";
-      this.complete = true;
+      this.complete = false;
       this.socket = this.connection = socket;
     }
     setTimeout() { return this; }
@@ -72,12 +72,10 @@
       let message;
       try {
         const response = await fetch(this.#address, { method: this.method, headers, body, redirect: "manual", signal: this.#ending.signal });
-        const bytes = Buffer.from(await response.arrayBuffer());
         clearTimeout(this.#timer);
         message = new IncomingMessage(response, this.socket);
         message.req = this;
-        if (bytes.length) message.push(bytes);
-        message.push(null);
+        this.#receive(response, message);
       } catch (error) {
         clearTimeout(this.#timer);
         if (!this.#ending.signal.aborted) { this.emit("error", failure("ECONNREFUSED", error.message, { cause: error, syscall: "connect" })); this.emit("close"); }
@@ -85,6 +83,16 @@
       }
       this.res = message;
       if (!this.emit("response", message)) message.resume();
+    }
+    // Its content, as it arrives.
+    async #receive(response, message) {
+      try {
+        for await (const part of response.body ?? []) message.push(Buffer.from(part));
+        message.complete = true;
+        message.push(null);
+      } catch (error) {
+        if (!message.destroyed) message.destroy(failure("ECONNRESET", error.message, { cause: error }));
+      }
     }
     // The request goes on until its answer is there.
     destroy(error) { return error === undefined && this.writableFinished && !this.res && !this.aborted ? this : super.destroy(error); }

@@ -99,14 +99,19 @@
   // What stands for a key. It says where the key is, and opens nothing.
   const PLACEHOLDER = "hardpan-keeps-this-key";
   const hasAccess = (model) => now("models.access", { provider: model?.provider, id: model?.id }) === true;
+  // An extension knows the keys of the providers that it brought itself.
+  const keyFor = async (provider, isAccessible) => (platform.providers.has(provider) ? platform.call("provider.key", { provider }) : isAccessible ? PLACEHOLDER : undefined);
   const hasProviderAccess = (provider) => now("models", { available: true }).some((model) => model.provider === provider);
   return {
     complete: (...parts) => complete(...parts), completeSimple: (...parts) => complete(...parts),
     stream: (...parts) => stream(...parts), streamSimple: (...parts) => stream(...parts),
     hasConfiguredAuth: hasAccess,
-    getApiKey: async (model) => (hasAccess(model) ? PLACEHOLDER : undefined),
-    getApiKeyForProvider: async (provider) => (hasProviderAccess(provider) ? PLACEHOLDER : undefined),
-    getApiKeyAndHeaders: async (model) => (hasAccess(model) ? { ok: true, apiKey: PLACEHOLDER, headers: {} } : { ok: false, error: `No API key found for "${model?.provider}"` }),
+    getApiKey: async (model) => keyFor(model?.provider, hasAccess(model)),
+    getApiKeyForProvider: async (provider) => keyFor(provider, hasProviderAccess(provider)),
+    getApiKeyAndHeaders: async (model) => {
+      const apiKey = await keyFor(model?.provider, hasAccess(model));
+      return apiKey === undefined ? { ok: false, error: `No API key found for "${model?.provider}"` } : { ok: true, apiKey, headers: {} };
+    },
     getProviderAuthStatus: (provider) => ({ configured: hasProviderAccess(provider) }),
     getProviderAuth: async () => undefined,
   };

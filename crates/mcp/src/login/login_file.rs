@@ -1,11 +1,10 @@
 //! [`LoginFile`]: where the login of a server is kept, for its owner only.
 
-use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hardpan_files::{RegularFile, UnreadableReason, create_private_folder, write_private_file};
+use hardpan_files::{FileLock, RegularFile, UnreadableReason, write_private_file};
 
 use super::Login;
 use super::error::LoginError;
@@ -17,18 +16,12 @@ const MAX_BYTES: u64 = 1 << 20;
 /// How long another process may hold the file: a refresh takes 30 s at most.
 const LOCK_TIME: Duration = Duration::from_secs(40);
 
-/// How often a file that another process holds is tried.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
-
 /// The file with the login of a server. It applies only to the address that it was made for.
 #[derive(Clone, Debug)]
 pub struct LoginFile {
     path: PathBuf,
     url: String,
 }
-
-/// Keeps others from changing the file, until it is dropped or the process ends.
-pub(super) struct LoginLock(#[expect(dead_code, reason = "it is held open")] File);
 
 impl LoginFile {
     /// The login of a server with this address, in the folder of logins.
@@ -86,12 +79,12 @@ impl LoginFile {
     }
 
     /// Replaces the file as a whole.
-    pub(super) fn replace(&self, _lock: &LoginLock, login: &Login) -> Result<(), LoginError> {
+    pub(super) fn replace(&self, _lock: &FileLock, login: &Login) -> Result<(), LoginError> {
         let json = serde_json::to_vec(login).map_err(|error| self.failed(error.into()))?;
         write_private_file(&self.path, &json).map_err(|source| self.failed(source))
     }
 
-    pub(super) fn delete(&self, _lock: &LoginLock) -> Result<(), LoginError> {
+    pub(super) fn delete(&self, _lock: &FileLock) -> Result<(), LoginError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
             _ => Ok(()),
@@ -99,21 +92,8 @@ impl LoginFile {
     }
 
     /// Waits until no other process changes the file.
-    pub(super) fn lock(&self) -> Result<LoginLock, LoginError> {
-        self.path.parent().map_or(Ok(()), create_private_folder).map_err(|source| self.failed(source))?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(self.path.with_extension("lock")).map_err(|source| self.failed(source))?;
-        for _ in 0..LOCK_TIME.as_millis() / LOCK_PAUSE.as_millis() {
-            match file.try_lock() {
-                Ok(()) => return Ok(LoginLock(file)),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-                Err(TryLockError::Error(source)) => return Err(self.failed(source)),
-            }
-        }
-        Err(self.failed(io::ErrorKind::TimedOut.into()))
+    pub(super) fn lock(&self) -> Result<FileLock, LoginError> {
+        FileLock::acquire(&self.path.with_extension("lock"), LOCK_TIME).map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: io::Error) -> LoginError {

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::FailureKind;
 
+/// The type of an error of an extension that answers in the place of a provider.
+pub const EXTENSION_ERROR: &str = "extension_error";
+
 /// What a provider said about a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureReport {
@@ -66,6 +69,7 @@ pub(crate) fn classify(status: Option<u16>, report: &FailureReport) -> FailureKi
         _ if report.has_word(&["context_length_exceeded", "exceed_context_size_error"]) => {
             FailureKind::ContextTooLong
         }
+        _ if report.has_word(&[EXTENSION_ERROR]) => FailureKind::Extension,
         _ if report.has_word(&["model_not_found", "model_not_available", "model_decommissioned"]) => {
             FailureKind::ModelUnavailable
         }

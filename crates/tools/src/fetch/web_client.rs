@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, Method, Url};
 use thiserror::Error;
@@ -11,11 +13,17 @@ use super::address_guard::{AddressError, AddressGuard};
 use super::error::FetchError;
 use super::{MAX_ADDRESS_BYTES, WebOptions, build_client, redirect_target};
 
-/// How long a request may take.
-const MAX_TIME: Duration = Duration::from_secs(120);
+/// How long a server may take until its answer begins, and for each further part.
+const MAX_SILENCE: Duration = Duration::from_secs(120);
+
+/// How long an answer may take as a whole: servers stream what a model writes.
+const MAX_TIME: Duration = Duration::from_secs(3600);
 
 /// The most bytes of an answer.
 const MAX_BYTES: usize = 16 << 20;
+
+/// What has arrived already is handed on together, up to so many bytes.
+const PART_BYTES: usize = 256 << 10;
 
 /// A request to a server.
 #[derive(Clone, Debug)]
@@ -30,17 +38,64 @@ pub struct WebRequest {
     pub body: Option<Vec<u8>>,
 }
 
-/// What a server answered.
-#[derive(Clone, Debug)]
+/// What a server answers. Its content may still be arriving.
+#[derive(Debug)]
 pub struct WebAnswer {
     /// The status, such as 200.
     pub status: u16,
     /// Names and values of headers.
     pub headers: Vec<(String, String)>,
     /// The content.
-    pub body: Vec<u8>,
+    pub body: WebBody,
     /// Where a redirect leads to. It is not followed.
     pub redirect: Option<String>,
+}
+
+/// The content of an answer, part by part. Dropping it ends the connection.
+pub struct WebBody {
+    parts: BoxStream<'static, Result<Bytes, reqwest::Error>>,
+    /// How many bytes there were.
+    length: usize,
+    end: tokio::time::Instant,
+}
+
+impl std::fmt::Debug for WebBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebBody").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl WebBody {
+    /// What has arrived since the last part; waits for something. None after the end.
+    pub async fn next_part(&mut self) -> Result<Option<Bytes>, WebRequestError> {
+        let limit = self.end.min(tokio::time::Instant::now() + MAX_SILENCE);
+        let late = |_| FetchError::TimedOut { seconds: MAX_SILENCE.as_secs() };
+        let first = tokio::time::timeout_at(limit, self.parts.next()).await.map_err(late)?;
+        let Some(first) = self.counted(first)? else { return Ok(None) };
+        let mut part = BytesMut::from(first);
+        while part.len() < PART_BYTES
+            && let Some(next) = self.parts.next().now_or_never()
+        {
+            match self.counted(next)? {
+                Some(more) => part.extend_from_slice(&more),
+                None => break, // the next call sees the end, too
+            }
+        }
+        Ok(Some(part.freeze()))
+    }
+
+    fn counted(&mut self, part: Option<Result<Bytes, reqwest::Error>>) -> Result<Option<Bytes>, FetchError> {
+        let Some(part) = part.transpose().map_err(|error| FetchError::BrokeOff(error.into()))? else {
+            // A stream that has ended is not asked again.
+            self.parts = futures_util::stream::empty().boxed();
+            return Ok(None);
+        };
+        self.length += part.len();
+        if self.length > MAX_BYTES {
+            return Err(FetchError::LargeAnswer { limit: MAX_BYTES });
+        }
+        Ok(Some(part))
+    }
 }
 
 /// Why a request got no answer.
@@ -78,10 +133,10 @@ impl WebClient {
         Ok(url)
     }
 
-    /// Sends a request. Redirects are answers.
+    /// Sends a request, and waits until its answer begins. Redirects are answers.
     pub async fn send(&self, request: WebRequest) -> Result<WebAnswer, WebRequestError> {
-        let sent = tokio::time::timeout(MAX_TIME, self.send_unbounded(request)).await;
-        let late = |_| FetchError::TimedOut { seconds: MAX_TIME.as_secs() };
+        let sent = tokio::time::timeout(MAX_SILENCE, self.send_unbounded(request)).await;
+        let late = |_| FetchError::TimedOut { seconds: MAX_SILENCE.as_secs() };
         Ok(sent.map_err(late).flatten()?)
     }
 
@@ -111,13 +166,7 @@ impl WebClient {
         let headers =
             response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let status = response.status().as_u16();
-        let (mut body, mut stream) = (Vec::new(), response.bytes_stream());
-        while let Some(chunk) = stream.next().await {
-            body.extend_from_slice(&chunk.map_err(|error| FetchError::BrokeOff(error.into()))?);
-            if body.len() > MAX_BYTES {
-                return Err(FetchError::LargeAnswer { limit: MAX_BYTES });
-            }
-        }
-        Ok(WebAnswer { status, headers, body, redirect })
+        let (parts, end) = (response.bytes_stream().boxed(), tokio::time::Instant::now() + MAX_TIME);
+        Ok(WebAnswer { status, headers, body: WebBody { parts, length: 0, end }, redirect })
     }
 }

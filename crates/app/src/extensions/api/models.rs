@@ -1,5 +1,7 @@
 //! Models, tools and commands, as extensions read them.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +13,7 @@ pub struct Model {
     pub id: String,
     pub name: String,
     /// The protocol that its provider speaks.
-    pub api: &'static str,
+    pub api: Cow<'static, str>,
     pub base_url: String,
     pub reasoning: bool,
     pub input: Vec<InputKind>,

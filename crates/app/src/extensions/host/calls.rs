@@ -9,7 +9,7 @@ use hardpan_extensions::{HostError, LogLevel, ScriptFault, ScriptHost};
 use serde_json::{Value, json};
 
 use super::super::api::to_script;
-use super::super::{entries, exec, files, model_calls, models, network, questions, sessions};
+use super::super::{entries, exec, files, model_calls, models, network, providers, questions, sessions};
 use super::{ExtensionHost, failed, lock, optional_text, text};
 
 impl ScriptHost for ExtensionHost {
@@ -23,6 +23,7 @@ impl ScriptHost for ExtensionHost {
                 }
                 "exec" => exec::run(&host, &arguments).await,
                 "fetch" => network::fetch(&host, &arguments).await,
+                "fetch.read" => network::read_body(&host, &arguments).await,
                 "model.complete" => model_calls::complete(&host, &arguments).await,
                 "waitForIdle" => {
                     agent.wait_until_idle().await;
@@ -33,6 +34,7 @@ impl ScriptHost for ExtensionHost {
                     let result = agent.compact(instructions).await.map_err(failed)?;
                     serde_json::to_value(result).map_err(failed)
                 }
+                "provider.key" => providers::key_for_script(&host, &arguments).await,
                 "setModel" => models::set_model(&*host.app()?, &arguments).await,
                 "newSession" => sessions::start_new(&*host.app()?).await,
                 "switchSession" => sessions::switch(&*host.app()?, &arguments).await,
@@ -99,10 +101,17 @@ impl ScriptHost for ExtensionHost {
                 let (key, does) = (text(&arguments, "key")?, optional_text(&arguments, "description"));
                 lock(&self.registered).shortcuts.insert(key.to_owned(), does.unwrap_or_default());
             }
-            "registerProvider" => models::register_provider(self, &arguments),
+            "registerProvider" => {
+                let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
+                providers::register_provider(&me, &arguments);
+            }
+            "provider.event" => self.continue_answer(&arguments)?,
+            "fetch.close" => self.bodies.close(arguments["body"].as_u64().unwrap_or(u64::MAX)),
+            "providers.login" => return Ok(providers::login_state(self, &arguments)),
             "unregisterProvider" => {
                 let (name, base) = (text(&arguments, "name")?, &self.setting.catalogue);
                 self.setting.providers.remove(&self.name, Some(name), base)?;
+                providers::withdraw_commands(self);
             }
             "bus.on" => {
                 let channel = text(&arguments, "channel")?;
@@ -162,7 +171,12 @@ impl ScriptHost for ExtensionHost {
             "isIdle" => return Ok(json!(!self.agent()?.is_busy())),
             "hasPendingMessages" => return Ok(json!(!self.agent()?.queued_inputs().is_empty())),
             "isProjectTrusted" => return Ok(json!(self.setting.is_project_trusted)),
-            "model" => return Ok(to_script(&models::target_to_script(&self.agent()?.target()))),
+            "model" => {
+                return Ok(to_script(&models::own_target_to_script(
+                    &self.agent()?.target(),
+                    &self.setting.providers,
+                )));
+            }
             "models" => {
                 let only_available = arguments["available"].as_bool() == Some(true);
                 return Ok(models::list_models(&*self.app()?, only_available));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_agent::events::{ClockPause, HandlerClock};
-use hardpan_extensions::{CallKind, ScriptError, ScriptFault, ScriptHost};
+use hardpan_extensions::{CallKind, HostError, ScriptError, ScriptFault, ScriptHost};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -50,12 +50,8 @@ impl ExtensionHost {
         }
     }
 
-    pub(super) async fn call(
-        &self,
-        kind: CallKind,
-        key: &str,
-        payload: String,
-    ) -> Result<Value, ScriptError> {
+    /// Calls a part of the script.
+    pub async fn call(&self, kind: CallKind, key: &str, payload: String) -> Result<Value, ScriptError> {
         let script = lock(&self.script).upgrade().ok_or(ScriptError::Stopped)?;
         script.call(kind, key, payload).await
     }
@@ -115,6 +111,29 @@ impl ExtensionHost {
         let (sender, receiver) = mpsc::unbounded_channel();
         lock(&self.updates).insert(call.to_owned(), sender);
         receiver
+    }
+
+    /// Receives the events of an answer that the extension gives, under a number.
+    pub fn follow_answer(&self) -> (u64, mpsc::UnboundedReceiver<Value>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut answers = lock(&self.answers);
+        // Requests of one conversation are few at a time.
+        answers.retain(|_, sender| !sender.is_closed());
+        let number = answers.keys().next_back().map_or(0, |last| last + 1);
+        answers.insert(number, sender);
+        (number, receiver)
+    }
+
+    pub fn forget_answer(&self, number: u64) {
+        lock(&self.answers).remove(&number);
+    }
+
+    /// An event of an answer. An error means that nobody waits for it.
+    pub(super) fn continue_answer(&self, arguments: &Value) -> Result<(), HostError> {
+        let number = arguments["request"].as_u64().unwrap_or(u64::MAX);
+        let sender = lock(&self.answers).get(&number).cloned();
+        let sent = sender.is_some_and(|sender| sender.send(arguments["event"].clone()).is_ok());
+        if sent { Ok(()) } else { Err(HostError("Request was aborted".into())) }
     }
 
     pub fn forget_updates(&self, call: &str) {

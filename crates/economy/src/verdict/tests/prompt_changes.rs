@@ -21,7 +21,8 @@ fn origin(verdict: &Verdict) -> Option<PieceOrigin> {
 fn other_tools_lose_everything_and_are_named() {
     let removed = verdict_after(|_, conversation| drop(conversation.tools.pop()));
     let none = || names(&[]);
-    let cause = Cause::ToolsChanged { added: none(), removed: names(&["bash"]), changed: none() };
+    let cause =
+        Cause::ToolsChanged { added: none(), removed: names(&["bash"]), changed: none(), listed: none() };
     assert_eq!((removed.cause, removed.blame, removed.read), (cause, Blame::Us, 0));
     assert!(
         removed.lost_tokens > 8000 && removed.lost_tokens < removed.expected_read + 1,
@@ -39,16 +40,19 @@ fn other_tools_lose_everything_and_are_named() {
     });
     assert_eq!(
         added.cause,
-        Cause::ToolsChanged { added: names(&["grep"]), removed: none(), changed: none() }
+        Cause::ToolsChanged { added: names(&["grep"]), removed: none(), changed: none(), listed: none() }
     );
     let changed = verdict_after(|_, conversation| conversation.tools[1].tool.description = "Other.".into());
     assert_eq!(
         changed.cause,
-        Cause::ToolsChanged { added: none(), removed: none(), changed: names(&["write"]) }
+        Cause::ToolsChanged { added: none(), removed: none(), changed: names(&["write"]), listed: none() }
     );
     assert_eq!(changed.first_difference.as_ref().unwrap().address, "tools[1]");
     let reordered = verdict_after(|_, conversation| conversation.tools.swap(0, 2));
-    assert_eq!(reordered.cause, Cause::ToolsChanged { added: none(), removed: none(), changed: none() });
+    assert_eq!(
+        reordered.cause,
+        Cause::ToolsChanged { added: none(), removed: none(), changed: none(), listed: none() }
+    );
     assert!(reordered.sentence().contains("in another order"));
 }
 

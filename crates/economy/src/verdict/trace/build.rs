@@ -14,6 +14,7 @@ use hardpan_prompt::{
 use super::{LastSpeaker, PieceOrigin, Setting, Trace, TraceBlock, TracePiece};
 use crate::cache::{CacheSettings, block_identities, tool_identity};
 use crate::ledger::CompletedRequest;
+use crate::tool_listing::{SEARCH_TOOL, listing_parts};
 
 /// What the next trace can be built from, since most blocks stay the same. It only saves time, so
 /// it is not stored, and it does not count in comparisons.
@@ -49,6 +50,7 @@ impl Trace {
             model: model.id.as_str().into(),
             last_word: last_speaker(prompt.messages.last().map_or(&[], |message| &message.blocks)),
             settings: enabled_settings(settings, &CacheSettings::from_prompt(prompt)),
+            listed: listed_servers(prompt),
             tools: prompt.tools.len(),
             system: prompt.system.len(),
             blocks: Vec::with_capacity(prompt.block_count()),
@@ -169,6 +171,15 @@ fn blocks_with_roles(prompt: &Prompt) -> impl Iterator<Item = (Option<Role>, &Bl
     system.chain(
         messages.flat_map(|message| message.blocks.iter().map(move |block| (Some(message.role), block))),
     )
+}
+
+/// The servers whose tools are listed in the description of a tool that finds them.
+fn listed_servers(prompt: &Prompt) -> Vec<(Arc<str>, u64)> {
+    let search = prompt.tools.iter().find(|block| &*block.tool.name == SEARCH_TOOL);
+    let parts = search.map_or(Vec::new(), |block| listing_parts(&block.tool.description));
+    let listed =
+        parts.into_iter().map(|(server, text)| (server.into(), short_hash(Hash::of(text.as_bytes()))));
+    listed.collect()
 }
 
 fn short_hash(hash: Hash) -> u64 {

@@ -41,6 +41,7 @@ impl Trace {
             provider: self.provider.clone(),
             model: self.model.clone(),
             settings: self.settings.clone(),
+            listed: self.listed.clone(),
             blocks: self.blocks[*blocks..].to_vec(),
             pieces: self.pieces[*pieces..].to_vec(),
             origins: self.origins[*origins..].to_vec(),
