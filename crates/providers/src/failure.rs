@@ -245,6 +245,7 @@ impl From<TransportError> for ProviderError {
             TransportError::Unreachable { .. } => FailureKind::Transport,
             TransportError::Broken { .. } => FailureKind::Cut,
             TransportError::Invalid { .. } => FailureKind::BadRequest,
+            TransportError::Extension { .. } => FailureKind::Extension,
         };
         ProviderError::new(failure, error.to_string()).with_source(error)
     }

@@ -122,6 +122,12 @@ pub enum TransportError {
         /// The message of the innermost cause.
         reason: String,
     },
+    /// The extension that brings the provider did not let it be sent, or the person did not.
+    #[error("{reason}")]
+    Extension {
+        /// Why.
+        reason: String,
+    },
     /// The request cannot be sent, such as for an invalid URL, header or proxy.
     #[error("the request cannot be sent: {reason}")]
     Invalid {

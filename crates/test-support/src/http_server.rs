@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 
 use serde_json::Value;
@@ -42,12 +42,15 @@ pub struct TestResponse {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
+    /// What comes after the test has come to the barrier, too.
+    rest: Option<(Arc<Barrier>, String)>,
 }
 
 impl TestResponse {
     /// A response with this body, of this content type.
     pub fn new(status: u16, content_type: &str, body: impl Into<String>) -> Self {
-        TestResponse { status, headers: vec![("content-type", content_type.to_owned())], body: body.into() }
+        let headers = vec![("content-type", content_type.to_owned())];
+        TestResponse { status, headers, body: body.into(), rest: None }
     }
 
     /// A JSON body.
@@ -70,14 +73,26 @@ impl TestResponse {
         self
     }
 
+    /// The same response with more content, which is sent once the test waits at the barrier, too.
+    pub fn with_rest(mut self, barrier: Arc<Barrier>, rest: impl Into<String>) -> Self {
+        self.rest = Some((barrier, rest.into()));
+        self
+    }
+
     fn write_to(&self, stream: &mut TcpStream) -> std::io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Of The Test\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        head.push_str(&format!("content-length: {}\r\n\r\n", self.body.len()));
+        let rest = self.rest.as_ref().map_or(0, |(_, rest)| rest.len());
+        head.push_str(&format!("content-length: {}\r\n\r\n", self.body.len() + rest));
         stream.write_all(head.as_bytes())?;
         stream.write_all(self.body.as_bytes())?;
+        stream.flush()?;
+        if let Some((barrier, rest)) = &self.rest {
+            barrier.wait();
+            stream.write_all(rest.as_bytes())?;
+        }
         stream.flush()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::ApprovalRule;
@@ -14,7 +14,9 @@ use hardpan_app::settings::TrustReview;
 use hardpan_app::{ConversationApp, DiscardNotices, FaceHooks};
 use serde_json::{Value, json};
 
-use super::extensions::{FINE, TestConversation};
+use hardpan_test_support::{TestResponse, TestServer};
+
+use super::extensions::{FINE, TestConversation, example};
 use super::subagents::{TaskHome, prompt, results};
 
 /// What the providers below share: a message to fill, and a stream of events that is filled with it.
@@ -358,4 +360,63 @@ async fn a_projects_extension_answers_for_itself_and_takes_no_place() {
     );
     assert_eq!(test.say("hello").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test.lines().last().unwrap(), "assistant: There.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_answers_while_its_server_still_writes() {
+    let barrier = Arc::new(Barrier::new(2));
+    let gate = barrier.clone();
+    let server = TestServer::start(move |_, request| match (&*request.path, &request.body["messages"]) {
+        ("/api/tags", _) => TestResponse::json(200, &json!({ "models": [{ "name": "qwen3:8b" }] })),
+        (_, messages) if messages.to_string().contains("Remember the milk") => {
+            let line = json!({ "message": { "content": "Milk." }, "done": true, "prompt_eval_count": 70, "eval_count": 3 });
+            TestResponse::new(200, "application/x-ndjson", format!("{line}\n"))
+        }
+        _ => {
+            let lines = [
+                json!({ "message": { "thinking": "Hm." }, "done": false }),
+                json!({ "message": { "content": "First" }, "done": false }),
+            ];
+            let call = json!({ "function": { "name": "read", "arguments": { "path": "notes.txt" } } });
+            let rest = [
+                json!({ "message": { "content": " and then.", "tool_calls": [call] }, "done": false }),
+                json!({ "message": { "content": "" }, "done": true, "done_reason": "stop", "prompt_eval_count": 50, "eval_count": 9 }),
+            ];
+            let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            TestResponse::new(200, "application/x-ndjson", text(&lines)).with_rest(gate.clone(), text(&rest))
+        }
+    });
+    let home = TaskHome::new(FINE, "private_hosts = [\"127.0.0.1\"]").await;
+    let source = std::fs::read_to_string(example("ollama.ts")).unwrap();
+    home.home.write("extensions/ollama.ts", &source.replace("http://127.0.0.1:11434", &server.url()));
+    let extensions = vec![home.home.folder.path().join("extensions/ollama.ts")];
+    let test = open_with_model(home, extensions, "ollama/qwen3:8b").await;
+    assert_eq!(test.notices(), [""; 0]);
+    let agent = test.app.agent.clone();
+    let mut events = agent.events().unbounded_stream();
+    let reading = tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if format!("{event:?}").contains("First") {
+                // The server goes on only now: what it had written was here already.
+                tokio::task::spawn_blocking(move || barrier.wait()).await.unwrap();
+                return;
+            }
+        }
+    });
+    assert_eq!(test.say("Read the notes.").await, InputOutcome::Ran(RunEnd::Done));
+    reading.await.unwrap();
+    assert_eq!(test.lines().last().unwrap(), "assistant: Milk.");
+    let received = server.received();
+    let [_, first, second] = &received[..] else { panic!("{} requests", received.len()) };
+    assert_eq!(
+        (&first.body["model"], &first.body["messages"][0]["role"]),
+        (&json!("qwen3:8b"), &json!("system"))
+    );
+    let messages = second.body["messages"].as_array().unwrap();
+    let result = messages.iter().find(|message| message["role"] == "tool").unwrap();
+    assert!(
+        result["content"].as_str().unwrap().contains("Remember the milk") && result["tool_name"] == "read"
+    );
+    let requests = test.app.agent.ledger().total;
+    assert_eq!((requests.requests, requests.tokens.output), (2, 12));
 }

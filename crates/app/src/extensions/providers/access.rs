@@ -226,12 +226,14 @@ impl ExtensionProvider {
         let is_granted =
             (!reaches_out || permissions.has_host(server)) && permissions.has_variables(&variables);
         let remedy = || {
-            let network = if reaches_out { format!(" --network {server}") } else { String::new() };
+            let network = if reaches_out { format!(" --host {server}") } else { String::new() };
             let env: String = variables.iter().map(|name| format!(" --env {name}")).collect();
             format!("`hardpan extensions allow {}{network}{env}` allows it", host.name())
         };
         let grant = host.setting.approver.approve_for_extension(&question, is_granted).await;
-        match grant.map_err(|reason| format!("{server} may not be reached: {reason}; {}", remedy()))? {
+        let what = if reaches_out { server.to_owned() } else { keys.join(" and ") };
+        let action = if reaches_out { "reached" } else { "handed over" };
+        match grant.map_err(|reason| format!("{what} may not be {action}: {reason}; {}", remedy()))? {
             GrantTime::Once => Ok(()),
             GrantTime::Conversation => {
                 permissions.allow_provider_for_now(server, &variables);

@@ -53,7 +53,8 @@ pub fn provider_row(name: &str, config: &Value) -> Result<Value, String> {
         });
     }
     if has_cache && provider.get("cache").is_none() {
-        provider["cache"] = json!({ "kind": "automatic" });
+        // How exactly it caches is not known: less is expected of it than it may do.
+        provider["cache"] = json!({ "kind": "automatic", "min_tokens": 1024, "step": 1024 });
     }
     let models = models.iter().map(|model| model_row(name, model, answers, protocol));
     Ok(json!({ "providers": [provider], "models": models.collect::<Result<Vec<_>, _>>()? }))

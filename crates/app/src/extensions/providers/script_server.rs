@@ -37,10 +37,11 @@ impl ScriptServer {
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let invalid = |reason: String| TransportError::Invalid { reason };
+        let refused = |reason: String| TransportError::Extension { reason };
         let decoded = decode_request(Protocol::Anthropic, &request.body);
         let prompt = decoded.map_err(|error| invalid(error.to_string()))?.prompt;
-        let host = self.provider.host().map_err(invalid)?;
-        let key = self.provider.key(&host).await.map_err(invalid)?;
+        let host = self.provider.host().map_err(refused)?;
+        let key = self.provider.key(&host).await.map_err(refused)?;
         let (number, events) = host.follow_answer();
         let payload = self.payload(&prompt, key, number);
         let id = self.provider.id().to_owned();

@@ -29,7 +29,7 @@ impl SignedTransport {
     }
 
     async fn send_signed(&self, mut request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        self.sign(&mut request).await.map_err(|reason| TransportError::Invalid { reason })?;
+        self.sign(&mut request).await.map_err(|reason| TransportError::Extension { reason })?;
         self.http.send(request).await
     }
 
