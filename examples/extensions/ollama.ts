@@ -66,7 +66,7 @@ function streamOllama(model: ProviderModel, context: ProviderContext, options: P
     });
     if (!response.ok || !response.body) throw new Error(`Ollama answered ${response.status}: ${await response.text()}`);
     stream.push({ type: "start", partial: output });
-    for await (const { message, done, error, ...rest } of objects(response.body)) {
+    for await (const { message, done, error, ...rest } of objects(response.body as unknown as AsyncIterable<Uint8Array>)) {
       if (error) throw new Error(error);
       if (message?.thinking) append("thinking", message.thinking);
       if (message?.content) append("text", message.content);

@@ -670,7 +670,7 @@ declare module "@mariozechner/pi-coding-agent" {
     isUsingOAuth(model?: any): boolean;
     getProviderDisplayName(provider: string): string;
     getProviderAuthStatus(provider: string): { configured: boolean };
-    registerProvider(name: string, options: any): void;
+    registerProvider(name: string, provider: Provider): void;
     unregisterProvider(name: string): void;
     refresh(): void;
     getError(): string | undefined;
@@ -733,6 +733,69 @@ declare module "@mariozechner/pi-coding-agent" {
     renderResult?(...parts: any[]): any;
     [other: string]: any;
   }
+  /** A model of a provider that the extension brings; prices are dollars for a million tokens. */
+  export interface ProviderModel {
+    id: string;
+    name?: string;
+    api?: string;
+    baseUrl?: string;
+    reasoning?: boolean;
+    /** Levels that the model does not have are null. */
+    thinkingLevelMap?: Record<string, string | null>;
+    input?: ("text" | "image")[];
+    cost?: { input: number; output: number; cacheRead: number; cacheWrite: number };
+    contextWindow?: number;
+    maxTokens?: number;
+    headers?: Record<string, string>;
+    compat?: any;
+  }
+  /** What a model is asked, for a provider that answers by itself. */
+  export interface ProviderContext {
+    systemPrompt?: string;
+    messages: Message[];
+    tools?: { name: string; description: string; parameters: any }[];
+  }
+  export interface ProviderRequest {
+    apiKey?: string;
+    maxTokens?: number;
+    reasoning?: string;
+    sessionId?: string;
+    headers?: Record<string, string>;
+    signal: AbortSignal;
+    onPayload(payload: any): Promise<undefined>;
+    onResponse(response: any): Promise<void>;
+  }
+  /** What a login gave. Hardpan keeps it, and has it renewed when it has ended. */
+  export interface OAuthCredentials { access: string; refresh: string; expires: number; [other: string]: any }
+  export interface OAuthLoginCallbacks {
+    signal: AbortSignal;
+    onAuth(page: { url: string; instructions?: string }): void;
+    onDeviceCode(code: { userCode: string; verificationUri: string }): void;
+    onPrompt(question: { message: string; placeholder?: string }): Promise<string>;
+    onProgress(message: string): void;
+    onManualCodeInput(): Promise<string>;
+    onSelect(question: { message: string; options: { id: string; label?: string }[] }): Promise<string | undefined>;
+  }
+  export interface Provider {
+    name?: string;
+    baseUrl?: string;
+    /** `anthropic-messages`, `openai-completions`, `openai-responses`, `google-generative-ai`; with `streamSimple` any word. */
+    api?: string;
+    /** A variable of the environment (`$ACME_KEY`), or the key itself. */
+    apiKey?: string;
+    headers?: Record<string, string>;
+    authHeader?: boolean;
+    models?: ProviderModel[];
+    /** Answers in the place of a server: a stream of events, such as that of `createAssistantMessageEventStream`. */
+    streamSimple?(model: any, context: any, options: any): AsyncIterable<any> | Promise<AsyncIterable<any>>;
+    oauth?: {
+      name: string;
+      login(callbacks: OAuthLoginCallbacks): Promise<OAuthCredentials>;
+      refreshToken(credentials: OAuthCredentials): Promise<OAuthCredentials>;
+      getApiKey(credentials: OAuthCredentials): string;
+      modifyModels?(models: any[], credentials: OAuthCredentials): any[];
+    };
+  }
   export interface ExtensionAPI {
     on(event: "input", handler: Handler<"input">): () => void;
     on(event: "before_agent_start", handler: Handler<"before_agent_start">): () => void;
@@ -777,7 +840,7 @@ declare module "@mariozechner/pi-coding-agent" {
     registerMessageRenderer(customType: string, renderer: (...parts: any[]) => any): void;
     registerEntryRenderer(customType: string, renderer: (...parts: any[]) => any): void;
     registerMarkdownTransformer(...parts: any[]): void;
-    registerProvider(name: string, options: any): void;
+    registerProvider(name: string, provider: Provider): void;
     unregisterProvider(name: string): void;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
@@ -821,6 +884,16 @@ declare module "@mariozechner/pi-ai" {
   export function completeSimple(model: ModelName, context: ModelContext, options?: ModelOptions): Promise<ModelAnswer>;
   export function stream(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
   export function streamSimple(model: ModelName, context: ModelContext, options?: ModelOptions): ModelStream;
+  /** Events of an answer, for a provider that answers by itself; the event `done` or `error` ends it. */
+  export class AssistantMessageEventStream implements AsyncIterable<any> {
+    push(event: any): void;
+    end(result?: any): void;
+    result(): Promise<any>;
+    [Symbol.asyncIterator](): AsyncIterator<any>;
+  }
+  export function createAssistantMessageEventStream(): AssistantMessageEventStream;
+  export function calculateCost(model: any, usage: any): any;
+  export type { OAuthCredentials, OAuthLoginCallbacks } from "@mariozechner/pi-coding-agent";
 }
 declare module "@earendil-works/pi-ai" { export * from "@mariozechner/pi-ai"; }
 declare module "typebox" {
