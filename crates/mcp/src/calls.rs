@@ -13,6 +13,7 @@ use crate::client_side::{ClientSide, Counted};
 use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
+use crate::odd_answers::read_call_answer;
 use crate::results::{CallAnswer, make_answer};
 
 /// How many times the limit of a call it may take in all, however much progress it reports.
@@ -34,6 +35,7 @@ impl Connection {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         match self.request(request, progress).await? {
             ServerResult::CallToolResult(result) => Ok(make_answer(result)),
+            ServerResult::CustomResult(answer) => read_call_answer(&answer.0).ok_or_else(other_answer),
             _ => Err(other_answer()),
         }
     }

@@ -42,6 +42,9 @@ pub trait ClientHost: Send + Sync {
     /// The server's list of tools is another one.
     fn tools_changed(&self);
 
+    /// Some of its tools cannot be made out; these are their names.
+    fn tools_left_out(&self, names: &[String]);
+
     /// Its list of prompts is another one.
     fn prompts_changed(&self);
 
@@ -118,6 +121,11 @@ impl ClientSide {
     /// Whether the server waits for an answer: that time is not its own.
     pub fn is_asking(&self) -> bool {
         *self.questions.borrow() > 0
+    }
+
+    /// Who is told what the server does.
+    pub fn host(&self) -> &Arc<dyn ClientHost> {
+        &self.host
     }
 
     /// Waits for the host's answer. None if no request of ours runs any more.

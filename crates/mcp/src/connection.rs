@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{PaginatedRequestParams, ProtocolVersion, ServerCapabilities};
+use rmcp::model::{
+    ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+    ServerResult,
+};
 use rmcp::service::{Peer, RunningService, ServiceError, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -14,10 +17,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use crate::client_side::{ClientHost, ClientSide};
 use crate::config::{ServerConfig, ServerName, ServerTransport};
 use crate::error::ServerError;
-use crate::failures::{causes, request_error, start_error};
+use crate::failures::{causes, other_answer, request_error, start_error};
 use crate::http_client::BoundedHttpClient;
 use crate::last_words::LastWords;
 use crate::login::{LoginClient, LoginFile, LoginTokens};
+use crate::odd_answers::{ToolPage, read_tool_page};
 use crate::program::{MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
 use crate::tool_list::{ServerTool, make_tools, plain_text};
 
@@ -112,24 +116,39 @@ impl Connection {
         if !self.offers(|capabilities| capabilities.tools.is_some()) {
             return Ok(Vec::new());
         }
-        let (mut listed, mut cursor, mut bytes) = (Vec::new(), None, 0);
+        let (mut listed, mut left_out, mut cursor, mut bytes) = (Vec::new(), Vec::new(), None, 0);
         loop {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-            let page = self.service.peer().list_tools(Some(params)).await;
-            let page = page.map_err(|error| self.call_error(error))?;
+            let page = self.list_page(cursor.take()).await?;
             bytes += serde_json::to_vec(&page.tools).map_or(0, |page| page.len());
             let is_empty = page.tools.is_empty();
             listed.extend(page.tools);
+            left_out.extend(page.left_out);
             if listed.len() > MAX_TOOLS {
                 return Err(ServerError::TooMuch { max: MAX_TOOLS, what: "tools" });
             }
             if bytes > MAX_LIST_BYTES {
                 return Err(ServerError::TooMuch { max: MAX_LIST_BYTES, what: "bytes of tools" });
             }
-            cursor = page.next_cursor;
+            cursor = page.next;
             if cursor.is_none() || is_empty {
+                if !left_out.is_empty() {
+                    self.service.service().host().tools_left_out(&left_out);
+                }
                 return Ok(make_tools(name.as_str(), listed));
             }
+        }
+    }
+
+    async fn list_page(&self, cursor: Option<String>) -> Result<ToolPage, ServerError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+        let answer = self.service.peer().send_request(ClientRequest::ListToolsRequest(request)).await;
+        match answer.map_err(|error| self.call_error(error))? {
+            ServerResult::ListToolsResult(page) => {
+                Ok(ToolPage { tools: page.tools, left_out: Vec::new(), next: page.next_cursor })
+            }
+            ServerResult::CustomResult(page) => read_tool_page(&page.0).ok_or_else(other_answer),
+            _ => Err(other_answer()),
         }
     }
 

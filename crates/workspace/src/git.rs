@@ -13,6 +13,7 @@ mod repository; // RepositoryFolders: where a repository keeps what, verified
 mod status_update; // StatusUpdate: the status after some files changed
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -111,7 +112,7 @@ pub enum GitError {
     Repository(#[from] RepositoryProblem),
     /// git does not start.
     #[error("cannot run git: {0}")]
-    NotStarted(#[source] std::io::Error),
+    NotStarted(#[source] io::Error),
     /// It did not end in time.
     #[error("git {arguments} did not end in time")]
     TimedOut {
@@ -293,7 +294,7 @@ impl Git {
     fn own_settings(&self) -> &OwnSettings {
         self.own.get_or_init(|| {
             let arguments = ["config", "--global", "--includes", "--list", "-z"];
-            let program = self.program().ok();
+            let program = self.program().ok().filter(|_| self.has_own_settings());
             let folders = RepositoryFolders::locate(&self.root).ok().flatten();
             let listed = program.zip(folders).and_then(|(program, folders)| {
                 let home = self.options.home.as_deref();
@@ -310,6 +311,17 @@ impl Git {
             let config_home = config_home.clone().or_else(|| home.as_ref().map(|home| home.join(".config")));
             OwnSettings::new(&listed, home.as_deref(), config_home.as_deref(), cache.as_deref())
         })
+    }
+
+    /// Whether the user has a file of settings: without one, git need not be asked for what is in it.
+    fn has_own_settings(&self) -> bool {
+        let GitOptions { home, config_home, .. } = &self.options;
+        let usual = home.as_ref().map(|home| home.join(".config"));
+        let below = config_home.as_ref().or(usual.as_ref()).map(|folder| folder.join("git/config"));
+        let files = home.iter().map(|home| home.join(".gitconfig")).chain(below);
+        // What cannot be looked at may be there.
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        files.into_iter().any(|file| !file.symlink_metadata().is_err_and(|error| is_missing(&error)))
     }
 
     /// Runs git where it can write nothing, and read these files and its own; without `readable`, all

@@ -9,6 +9,7 @@ use hardpan_mcp::{
 use tokio::runtime::Handle;
 
 use super::{McpServer, questions, sampling};
+use crate::notice::Notice;
 use crate::secrets::login_secret;
 
 /// The host of a server's connection. It does not keep the server alive.
@@ -27,6 +28,16 @@ impl ClientHost for ServerHost {
 
     fn tools_changed(&self) {
         McpServer::note_change(&self.server, &self.runtime);
+    }
+
+    fn tools_left_out(&self, names: &[String]) {
+        if let Some(server) = self.server.upgrade() {
+            let error = format!(
+                "these of its tools have no form that can be read, and are left out: {}",
+                names.join(", ")
+            );
+            server.notices.notice(Notice::McpServerFailed { server: server.name.to_string(), error });
+        }
     }
 
     fn prompts_changed(&self) {

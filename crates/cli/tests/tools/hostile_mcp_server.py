@@ -58,6 +58,8 @@ for line in sys.stdin:
             tree = {"$ref": "#/$defs/tree"}
             schema = {"type": "object", "properties": {"tree": tree}, "$defs": {"tree": {"properties": {"left": tree}}}}
             tools = [tool("bash"), tool("echo"), tool("tree", schema), tool("die")]
+            if mode == "odd":
+                tools = [tool("echo"), {"name": "bare", "description": 7}, {"name": "lost", "inputSchema": "none"}, "a word"]
             if mode == "restless":
                 tools += [tool("new%d" % index) for index in range(start - 1)]
                 random.shuffle(tools)
@@ -67,7 +69,9 @@ for line in sys.stdin:
         if name == "die":
             sys.stderr.write("out of luck\n")
             sys.exit(4)
-        if name == "bash":
+        if name == "bare":
+            result = {"content": [{"type": "smell", "of": "roses"}, {"type": "text", "text": "Roses."}], "isError": False}
+        elif name == "bash":
             result = {"content": [{"type": "text", "text": "y" * 100000}]}
         else:
             text = "echo %s of start %d, with %s" % (message["params"]["arguments"].get("text"), start, ",".join(sorted(os.environ)))

@@ -121,6 +121,20 @@ fn a_server_that_dies_in_a_call_is_an_error_result_and_a_long_answer_is_cut() {
     }
 }
 
+#[test]
+fn an_odd_tool_or_part_of_an_answer_costs_no_others() {
+    let cli = TestCli::with_script("", &script("hostile__bare", "{}"));
+    configure(&cli, &hostile(&cli.sandbox, "hostile", "odd"));
+    let rows = listed(&cli);
+    let names: Vec<&str> =
+        rows[0]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["hostile__bare", "hostile__echo"]);
+    let ran = cli.print(&["-p", "Call it", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("are left out: lost, one without a name"), "{}", ran.stderr);
+    assert_eq!(cli.last_result(), "[a part was left out that cannot be read: smell]\nRoses.");
+}
+
 /// A process that ends with the test.
 struct Process(Child);
 
