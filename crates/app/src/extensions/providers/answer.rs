@@ -131,7 +131,7 @@ impl ScriptAnswer {
         match event {
             Event::Other => {}
             Event::Start { usage } => self.begin(usage.as_ref()),
-            Event::TextStart { content_index } => self.open(content_index, TextKind::Text.empty_block()),
+            Event::TextStart { content_index } => self.open(content_index, &TextKind::Text.empty_block()),
             Event::ThinkingStart {} => self.begin(None), // its form is known at its end, or with its text
             Event::TextDelta { content_index, delta } => self.append(content_index, TextKind::Text, &delta),
             Event::ThinkingDelta { content_index, delta } => {
@@ -184,7 +184,7 @@ impl ScriptAnswer {
         }
     }
 
-    fn open(&mut self, index: u64, block: Value) {
+    fn open(&mut self, index: u64, block: &Value) {
         self.begin(None);
         let part = self.parts.entry(index).or_default();
         if !std::mem::replace(&mut part.is_open, true) {
@@ -211,7 +211,7 @@ impl ScriptAnswer {
         if text.is_empty() || self.is_closed(index) {
             return;
         }
-        self.open(index, kind.empty_block());
+        self.open(index, &kind.empty_block());
         self.parts.entry(index).or_default().sent.push_str(text);
         self.add_delta(index, &kind.delta(text));
     }
@@ -230,12 +230,12 @@ impl ScriptAnswer {
         }
         let signature = thought["thinkingSignature"].as_str().unwrap_or_default();
         if thought["redacted"].as_bool() == Some(true) {
-            self.open(index, json!({ "type": "redacted_thinking", "data": signature }));
+            self.open(index, &json!({ "type": "redacted_thinking", "data": signature }));
             return self.close(index);
         }
         let text = thought["thinking"].as_str();
         if !signature.is_empty() || text.is_some_and(|text| !text.is_empty()) {
-            self.open(index, TextKind::Thinking.empty_block());
+            self.open(index, &TextKind::Thinking.empty_block());
         }
         let sent = self.parts.get(&index).map_or("", |part| &part.sent);
         let rest = text.and_then(|text| text.strip_prefix(sent)).unwrap_or_default().to_owned();
@@ -252,7 +252,7 @@ impl ScriptAnswer {
         }
         let id = id_from_script(call["id"].as_str().unwrap_or_default());
         let name = call["name"].as_str().unwrap_or_default();
-        self.open(index, json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
+        self.open(index, &json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
         let arguments = if call["arguments"].is_null() { json!({}) } else { call["arguments"].clone() };
         self.add_delta(index, &json!({ "type": "input_json_delta", "partial_json": arguments.to_string() }));
         self.close(index);

@@ -60,7 +60,7 @@ fn text_of(block: &Block) -> Option<String> {
     }
 }
 
-fn text_part(text: String) -> Value {
+fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
@@ -73,11 +73,11 @@ fn push_user(messages: &mut Vec<Value>, message: &PromptMessage, prompt: &Prompt
     let mut content = Vec::new();
     for block in &message.blocks {
         match &*block.content {
-            Content::Text(segments) => content.push(text_part(joined(segments))),
+            Content::Text(segments) => content.push(text_part(&joined(segments))),
             Content::Image(image, _) => content.push(image_part(image)),
             Content::Result(result) => {
                 let parts = result.parts.iter().map(|part| match part {
-                    ResultPart::Text(segments) => text_part(joined(segments)),
+                    ResultPart::Text(segments) => text_part(&joined(segments)),
                     ResultPart::Image(image) => image_part(image),
                 });
                 messages.push(json!({
@@ -110,7 +110,7 @@ fn tool_of(prompt: &Prompt, id: &str) -> String {
 fn answer(message: &PromptMessage, (provider, api, model): (&str, &str, &str), now: i64) -> Value {
     let parts = message.blocks.iter().filter_map(|block| {
         Some(match &*block.content {
-            Content::Text(segments) => text_part(joined(segments)),
+            Content::Text(segments) => text_part(&joined(segments)),
             Content::Reasoning(reasoning) => {
                 let signature = reasoning.redacted.as_ref().or(reasoning.signature.as_ref());
                 json!({
