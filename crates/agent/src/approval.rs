@@ -51,6 +51,12 @@ pub const SERVER_SAMPLING: &str = "mcp-sampling";
 /// of such a request is the extension's name.
 pub const EXTENSION_MODELS: &str = "extension-models";
 
+/// The tool that stands in rules for keys that go to providers of extensions: `extension-keys(NAME)`.
+pub const EXTENSION_KEYS: &str = "extension-keys";
+
+/// Requests of servers and extensions, which rules name by who asks.
+const ASKED_BY_NAME: [&str; 3] = [SERVER_SAMPLING, EXTENSION_MODELS, EXTENSION_KEYS];
+
 /// Longer commands are not remembered: nobody would read them in a list.
 const MAX_REMEMBERED_BYTES: usize = 500;
 
@@ -260,7 +266,9 @@ impl ApprovalRule {
         subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> bool {
-        if let (CallSubject::ServerTool(asker), SERVER_SAMPLING | EXTENSION_MODELS) = (subject, tool) {
+        if let CallSubject::ServerTool(asker) = subject
+            && ASKED_BY_NAME.contains(&tool)
+        {
             let names_it = |pattern: &RulePattern| pattern.text == *asker;
             return self.tool == tool && self.pattern.as_ref().is_none_or(names_it);
         }
@@ -342,7 +350,7 @@ impl ApprovalRule {
             CallSubject::Url(url) => format!("{tool}({EXACTLY} {})", host_of(url)?),
             // A star would mean other tools, too.
             CallSubject::ServerTool(name) if name.contains('*') => return None,
-            CallSubject::ServerTool(asker) if [SERVER_SAMPLING, EXTENSION_MODELS].contains(&tool) => {
+            CallSubject::ServerTool(asker) if ASKED_BY_NAME.contains(&tool) => {
                 format!("{tool}({asker})")
             }
             CallSubject::ServerTool(name) => format!("{SERVER_TOOLS}({name})"),

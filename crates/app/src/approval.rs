@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::{
-    ApprovalRule, EXTENSION_MODELS, RuleCoverage, RuleParseError, SERVER_SAMPLING, SERVER_TOOLS,
+    ApprovalRule, EXTENSION_KEYS, EXTENSION_MODELS, RuleCoverage, RuleParseError, SERVER_SAMPLING,
+    SERVER_TOOLS,
 };
 use hardpan_agent::events::{Dialog, DialogAnswer};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest, FetchedPage};
@@ -242,7 +243,7 @@ impl Approver {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = |rule: &&ApprovalRule| {
             self.tools.describe(rule.tool()).is_none()
-                && ![SERVER_TOOLS, SERVER_SAMPLING, EXTENSION_MODELS].contains(&rule.tool())
+                && ![SERVER_TOOLS, SERVER_SAMPLING, EXTENSION_MODELS, EXTENSION_KEYS].contains(&rule.tool())
         };
         let idle = allowed.iter().chain(&self.denied).filter(is_idle);
         idle.map(ToString::to_string).collect()

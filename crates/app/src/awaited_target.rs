@@ -13,7 +13,8 @@ use crate::open::{OpenError, choose_target};
 use crate::options::TargetOptions;
 use crate::settings::Settings;
 use crate::target::{
-    NamedTarget, TargetError, apply_learned_factor, known_session_model, limit_answer, resolve_named,
+    NamedTarget, TargetError, apply_learned_factor, choose_named, known_session_model, limit_answer,
+    resolve_named,
 };
 
 /// A model that is named, of a provider that is not known yet.
@@ -40,8 +41,7 @@ impl AwaitedTarget {
 
     /// The model until extensions are loaded.
     pub fn stand_in(&self, settings: &Settings) -> Result<Target, TargetError> {
-        let options = TargetOptions { max_tokens: None, ..TargetOptions::default() };
-        resolve_named(NamedTarget::default(), &options, settings)
+        choose_named(NamedTarget::default(), settings)
     }
 }
 
@@ -80,6 +80,7 @@ impl ConversationApp {
         let target = match found {
             Some(mut target) => {
                 limit_answer(&mut target, &options, &self.settings)?;
+                apply_learned_factor(&mut target, &LearnedState::load(&self.settings.user_folders));
                 target
             }
             None if of_session.is_some() => {

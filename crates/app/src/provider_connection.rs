@@ -69,8 +69,20 @@ impl ProviderConnection {
     fn route(&self, target: &Target, session: &str) -> Result<ProviderRoute, RouteError> {
         match self.brought.provider(&target.provider) {
             Some(provider) => provider.route(target, &self.settings, Some(session)),
+            // Its address and its variables may be an extension's, which nobody answers for any more.
+            None if !self.is_own(target) => {
+                Err(RouteError::ProviderGone { provider: target.provider.clone() })
+            }
             None => ProviderRoute::choose(target, &self.settings, Some(session)),
         }
+    }
+
+    /// Whether a target goes where the settings say, with the keys that they name.
+    fn is_own(&self, target: &Target) -> bool {
+        self.settings.catalogue.provider(&target.provider).is_ok_and(|provider| {
+            let known = provider.profile_for_model(&target.model);
+            (&known.base_url, &known.key_env) == (&target.profile.base_url, &target.profile.key_env)
+        })
     }
 
     /// Stores what answers taught, for the next process, and how many requests a session has had.

@@ -47,6 +47,14 @@ pub enum RouteError {
         /// Who gave it.
         given_by: BaseUrlSource,
     },
+    /// An extension brought the provider, and does not any more.
+    #[error(
+        "the extension that brought {provider} does not bring it any more: choose another model with /model"
+    )]
+    ProviderGone {
+        /// The provider's id.
+        provider: String,
+    },
     /// The key cannot be read.
     #[error(transparent)]
     Key(#[from] SettingsError),

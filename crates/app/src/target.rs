@@ -134,6 +134,13 @@ pub fn resolve_named(
     options: &TargetOptions,
     settings: &Settings,
 ) -> Result<Target, TargetError> {
+    let mut target = choose_named(named, settings)?;
+    limit_answer(&mut target, options, settings)?;
+    Ok(target)
+}
+
+/// The same without a limit for answers.
+pub fn choose_named(named: NamedTarget, settings: &Settings) -> Result<Target, TargetError> {
     let NamedTarget { mut provider, model } = named;
     if let Some(id) = &provider {
         settings.catalogue.provider(id)?;
@@ -149,11 +156,16 @@ pub fn resolve_named(
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
     if provider.is_none() && settings.catalogue.model(None, &model).is_err() {
-        provider = Some(fallback_provider(settings)); // `target_notices` says so
+        let fallback = fallback_provider(settings); // `target_notices` says so
+        // Only those that sell other makers' models have ids with a maker before a slash.
+        let takes_makers =
+            settings.catalogue.provider(&fallback).is_ok_and(|known| known.gateway || known.open_models);
+        if let Some((prefix, _)) = model.split_once('/').filter(|_| !takes_makers) {
+            settings.catalogue.provider(prefix)?;
+        }
+        provider = Some(fallback);
     }
-    let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
-    limit_answer(&mut target, options, settings)?;
-    Ok(target)
+    Ok(Target::new(&settings.catalogue, provider.as_deref(), &model)?)
 }
 
 /// Limits answers as flags or settings say.

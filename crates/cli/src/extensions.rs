@@ -57,6 +57,9 @@ struct AllowArgs {
     /// A variable of the environment that it may read; repeat for several
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
+    /// A provider whose key in keys.toml may go to the address that it names; repeat for several
+    #[arg(long, value_name = "PROVIDER")]
+    key: Vec<String>,
     /// Let it ask models, which the conversation pays for
     #[arg(long)]
     models: bool,
@@ -130,8 +133,8 @@ fn list(args: &ListArgs) -> Result<()> {
 }
 
 fn allow(args: &AllowArgs) -> Result<()> {
-    if args.host.is_empty() && args.env.is_empty() && !args.models {
-        bail!("say what it may do: --host HOST, --env NAME or --models");
+    if args.host.is_empty() && args.env.is_empty() && args.key.is_empty() && !args.models {
+        bail!("say what it may do: --host HOST, --env NAME, --key PROVIDER or --models");
     }
     let listed = load(&args.list)?;
     let Some(extension) = listed.into_iter().find(|extension| extension.name == args.name) else {
@@ -140,6 +143,7 @@ fn allow(args: &AllowArgs) -> Result<()> {
     let mut grant = extension.granted;
     grant.network.extend(args.host.iter().map(|host| host.to_lowercase()));
     grant.env.extend(args.env.iter().cloned());
+    grant.keys.extend(args.key.iter().cloned());
     grant.models |= args.models;
     PermissionStore::new(&UserFolders::from_env()).allow(&grant)?;
     note!("{} may {}, as long as its files stay as they are", args.name, allowances(&grant));
@@ -164,6 +168,9 @@ fn allowances(grant: &ExtensionGrant) -> String {
     }
     if !grant.env.is_empty() {
         parts.push(format!("read {} from the environment", list(&grant.env)));
+    }
+    if !grant.keys.is_empty() {
+        parts.push(format!("have the key of {} sent to its address", list(&grant.keys)));
     }
     if grant.models {
         parts.push("ask models".to_owned());

@@ -76,3 +76,32 @@ fn reason(error: &reqwest::Error) -> String {
     }
     cause.to_string()
 }
+
+/// The host of a URL, as a request finds it: an address of version 6 has no brackets. None if it is no URL
+/// that requests go to.
+pub fn url_host(url: &str) -> Option<String> {
+    let url: reqwest::Url = url.parse().ok()?;
+    let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"))?;
+    Some(host.trim_start_matches('[').trim_end_matches(']').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_url_is_where_a_request_goes() {
+        for (url, host) in [
+            ("https://api.acme.test/v1", Some("api.acme.test")),
+            ("http://user:word@api.acme.test:8080?x", Some("api.acme.test")),
+            ("http://192.0.2.2:18999\\@127.0.0.1", Some("192.0.2.2")),
+            ("http:192.0.2.2/x://127.0.0.1", Some("192.0.2.2")),
+            ("http://[::1]:80/v1", Some("::1")),
+            ("http://0x7f.1/", Some("127.0.0.1")),
+            ("localhost:1234", None),
+            ("file:///etc/passwd", None),
+        ] {
+            assert_eq!(url_host(url).as_deref(), host, "{url}");
+        }
+    }
+}

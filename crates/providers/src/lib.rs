@@ -71,7 +71,7 @@ pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
 pub use failure::{EXTENSION_ERROR, FailureKind, FailureReport, FailureSource, ProviderError};
 pub use gemini::SKIP_SIGNATURES;
 #[cfg(feature = "http")]
-pub use http::HttpTransport;
+pub use http::{HttpTransport, url_host};
 pub use openai_chat::ThinkTags;
 pub use stream::{
     AnswerParser, StreamDecoder, StreamEnd, StreamProgress, decode_answer_body, decode_answer_body_with_tags,

@@ -9,6 +9,7 @@ mod registration; // what an extension registers
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
@@ -87,6 +88,8 @@ pub struct ExtensionHost {
     updates: Mutex<BTreeMap<String, mpsc::UnboundedSender<Value>>>,
     /// Where the answers go that it gives in the place of a provider, by their numbers.
     answers: Mutex<BTreeMap<u64, mpsc::UnboundedSender<Value>>>,
+    /// The number of the last one.
+    last_answer: AtomicU64,
     /// What arrives for its `fetch`.
     pub(super) bodies: OpenBodies,
     warnings: Mutex<Vec<String>>,
@@ -158,6 +161,7 @@ impl ExtensionHost {
             clocks: Mutex::default(),
             updates: Mutex::default(),
             answers: Mutex::default(),
+            last_answer: AtomicU64::new(0),
             bodies: OpenBodies::default(),
             warnings: Mutex::default(),
             model_requests: Mutex::default(),

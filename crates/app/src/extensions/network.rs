@@ -17,8 +17,8 @@ use crate::approval::GrantTime;
 /// The most redirects that are followed.
 const MAX_REDIRECTS: usize = 10;
 
-/// Headers that belong to one host.
-const HOST_HEADERS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+/// Words in the names of headers that are meant for one server alone.
+const OWN_WORDS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];
 
 fn refused(error: &WebRequestError) -> HostError {
     HostError(error.to_string())
@@ -65,9 +65,10 @@ fn redirected(
     to: String,
 ) -> Result<WebRequest, HostError> {
     let web = &host.setting.web;
-    let host_of = |url: &str| web.check_host(url).map_err(|error| refused(&error));
-    if host_of(&request.url)? != host_of(&to)? {
-        request.headers.retain(|(name, _)| !HOST_HEADERS.contains(&&*name.to_lowercase()));
+    let origin_of = |url: &str| web.check_origin(url).map_err(|error| refused(&error));
+    if origin_of(&request.url)? != origin_of(&to)? {
+        let is_own = |name: &str| OWN_WORDS.iter().any(|word| name.to_lowercase().contains(word));
+        request.headers.retain(|(name, _)| !is_own(name));
     }
     let becomes_get =
         answer.status == 303 || (matches!(answer.status, 301 | 302) && request.method == "POST");
@@ -134,7 +135,7 @@ pub async fn read_body(host: &ExtensionHost, arguments: &Value) -> Result<Value,
 }
 
 /// How many contents an extension may leave unread. The oldest of more is given up.
-const MAX_BODIES: usize = 32;
+const MAX_BODIES: usize = 128;
 
 /// Contents that arrive while an extension reads them, by their numbers.
 #[derive(Default)]
@@ -152,8 +153,12 @@ impl OpenBodies {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let mut bodies = self.lock();
         bodies.insert(number, Arc::new(tokio::sync::Mutex::new(body)));
-        if bodies.len() > MAX_BODIES {
-            bodies.pop_first();
+        // One that is being read is held by its reader, too.
+        let unread = bodies.iter().find(|(_, body)| Arc::strong_count(body) == 1).map(|(number, _)| *number);
+        if bodies.len() > MAX_BODIES
+            && let Some(unread) = unread
+        {
+            bodies.remove(&unread);
         }
         number
     }

@@ -2,10 +2,10 @@
 //! allowed it. What was allowed holds for the extension's content as it was then.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use hardpan_extensions::ModuleSources;
 use hardpan_files::{create_private_folder, read_small_text, write_private_file};
@@ -49,9 +49,40 @@ pub struct ExtensionGrant {
     /// Variables of the environment that it may read.
     #[serde(default)]
     pub env: BTreeSet<String>,
+    /// Providers whose key in `keys.toml` may go to the address that it names.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub keys: BTreeSet<String>,
     /// Whether it may ask models.
     #[serde(default)]
     pub models: bool,
+}
+
+/// A key that requests to a provider of an extension carry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HandedKey {
+    /// A variable of the environment.
+    Variable(String),
+    /// The key in `keys.toml` of this provider.
+    Stored(String),
+}
+
+impl fmt::Display for HandedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HandedKey::Variable(name) => write!(f, "${name}"),
+            HandedKey::Stored(provider) => write!(f, "the key of {provider} in keys.toml"),
+        }
+    }
+}
+
+impl HandedKey {
+    /// The option of `hardpan extensions allow` that allows it.
+    pub fn option(&self) -> String {
+        match self {
+            HandedKey::Variable(name) => format!("--env {name}"),
+            HandedKey::Stored(provider) => format!("--key {provider}"),
+        }
+    }
 }
 
 /// Why permissions cannot be changed.
@@ -101,6 +132,7 @@ impl PermissionStore {
         let mut grant = self.find(&more.name, &more.hash);
         grant.network.extend(more.network.iter().cloned());
         grant.env.extend(more.env.iter().cloned());
+        grant.keys.extend(more.keys.iter().cloned());
         grant.models |= more.models;
         grants.retain(|other| other.name != grant.name);
         grants.push(grant);
@@ -137,8 +169,8 @@ pub struct Permissions {
     granted: Mutex<ExtensionGrant>,
     /// Hosts that are allowed until the conversation ends.
     hosts_for_now: Mutex<BTreeSet<String>>,
-    /// Variables that are allowed until then, for requests to a provider.
-    variables_for_now: Mutex<BTreeSet<String>>,
+    /// Keys that are allowed until then, for requests to a provider.
+    keys_for_now: Mutex<BTreeSet<HandedKey>>,
     /// Whether models are, until then.
     models_for_now: AtomicBool,
 }
@@ -158,8 +190,8 @@ impl Permissions {
         let hash = content_hash(&**sources, entries);
         let granted = Mutex::new(store.find(name, &hash));
         let declared = declared_permissions(&**sources);
-        let (hosts_for_now, variables_for_now, models_for_now) = Default::default();
-        Permissions { store, declared, granted, hosts_for_now, variables_for_now, models_for_now }
+        let (hosts_for_now, keys_for_now, models_for_now) = Default::default();
+        Permissions { store, declared, granted, hosts_for_now, keys_for_now, models_for_now }
     }
 
     /// What it declares.
@@ -221,24 +253,37 @@ impl Permissions {
         declared.filter(|name| !granted.env.contains(*name)).cloned().collect()
     }
 
-    /// Whether it was allowed to hand over these variables.
-    pub fn has_variables(&self, names: &[&str]) -> bool {
-        let (for_now, granted) = (lock(&self.variables_for_now), lock(&self.granted));
-        names.iter().all(|name| for_now.contains(*name) || granted.env.contains(*name))
+    /// Whether requests to a provider may carry these keys.
+    pub fn has_keys(&self, keys: &[HandedKey]) -> bool {
+        let (for_now, granted) = (lock(&self.keys_for_now), lock(&self.granted));
+        keys.iter().all(|key| {
+            for_now.contains(key)
+                || match key {
+                    HandedKey::Variable(name) => granted.env.contains(name),
+                    HandedKey::Stored(provider) => granted.keys.contains(provider),
+                }
+        })
     }
 
-    /// Allows requests to a provider with the values of variables until the conversation ends.
-    pub fn allow_provider_for_now(&self, host: &str, variables: &[&str]) {
-        self.allow_host_for_now(host);
-        lock(&self.variables_for_now).extend(variables.iter().map(|name| (*name).to_owned()));
+    /// Allows requests to a provider, at a host if there is one, with these keys until the conversation ends.
+    pub fn allow_provider_for_now(&self, host: Option<&str>, keys: &[HandedKey]) {
+        if let Some(host) = host {
+            self.allow_host_for_now(host);
+        }
+        lock(&self.keys_for_now).extend(keys.iter().cloned());
     }
 
     /// Allows the same for good.
-    pub fn allow_provider(&self, host: &str, variables: &[&str]) -> Result<(), PermissionError> {
-        self.allow_provider_for_now(host, variables);
+    pub fn allow_provider(&self, host: Option<&str>, keys: &[HandedKey]) -> Result<(), PermissionError> {
+        self.allow_provider_for_now(host, keys);
         let mut granted = lock(&self.granted);
-        granted.network.insert(host.to_owned());
-        granted.env.extend(variables.iter().map(|name| (*name).to_owned()));
+        granted.network.extend(host.map(str::to_owned));
+        for key in keys {
+            match key {
+                HandedKey::Variable(name) => granted.env.insert(name.clone()),
+                HandedKey::Stored(provider) => granted.keys.insert(provider.clone()),
+            };
+        }
         self.store.allow(&granted)
     }
 

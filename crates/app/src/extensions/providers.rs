@@ -10,7 +10,7 @@ mod script_server; // ScriptServer: a transport whose server is a script
 mod signed_transport; // SignedTransport: requests that are allowed first, and get a key
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_context::Target;
 use hardpan_extensions::HostError;
@@ -34,7 +34,12 @@ struct ProviderState {
     by_id: BTreeMap<String, RegisteredProvider>,
     /// The catalogue with all of them; none if there are none.
     catalogue: Option<Arc<Catalogue>>,
+    /// Ids of calls that are too long to be kept, by what is kept in their place.
+    call_ids: BTreeMap<String, String>,
 }
+
+/// How many long ids of calls are known. The others stay as they are kept.
+const MAX_CALL_IDS: usize = 20_000;
 
 #[derive(Clone)]
 struct RegisteredProvider {
@@ -77,6 +82,21 @@ impl ExtensionProviders {
         Target::new(state.catalogue.as_deref()?, Some(named), model).ok()
     }
 
+    /// The id under which a script's call is kept.
+    fn keep_call_id(&self, id: &str) -> String {
+        let kept = request::id_from_script(id);
+        let mut state = self.state();
+        if kept != id && state.call_ids.len() < MAX_CALL_IDS {
+            state.call_ids.insert(kept.clone(), id.to_owned());
+        }
+        kept
+    }
+
+    /// The id that the script gave to a call.
+    fn call_id(&self, kept: &str) -> String {
+        self.state().call_ids.get(kept).cloned().unwrap_or_else(|| kept.to_owned())
+    }
+
     /// The first model of a provider, if an extension brought it.
     pub fn first_model(&self, provider: &str) -> Option<String> {
         let state = self.state();
@@ -86,6 +106,10 @@ impl ExtensionProviders {
     /// The provider of this id, if an extension brought it.
     pub fn provider(&self, id: &str) -> Option<Arc<ExtensionProvider>> {
         self.state().by_id.get(id).map(|registered| registered.provider.clone())
+    }
+
+    fn owner(&self, id: &str) -> Option<Arc<str>> {
+        self.state().by_id.get(id).map(|registered| registered.owner.clone())
     }
 
     /// The provider of this id, if this extension brought it.
@@ -135,8 +159,15 @@ impl ExtensionProviders {
     }
 
     /// Describes the models of a provider anew, as a login may.
-    fn replace_models(&self, id: &str, models: &Value, base: &Catalogue) -> Result<(), HostError> {
-        let Some(mut registered) = self.state().by_id.get(id).cloned() else { return Ok(()) };
+    fn replace_models(
+        &self,
+        owner: &str,
+        id: &str,
+        models: &Value,
+        base: &Catalogue,
+    ) -> Result<(), HostError> {
+        let registered = self.state().by_id.get(id).filter(|known| &*known.owner == owner).cloned();
+        let Some(mut registered) = registered else { return Ok(()) };
         let described = registered.provider.described_with(models);
         registered.row = row::provider_row(id, &described).map_err(HostError)?;
         self.add(id, registered, base)
@@ -166,6 +197,9 @@ fn add_provider(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<(), Host
             return Err(refused("a project's extension cannot take the place of a provider"));
         }
     }
+    if let Some(owner) = setting.providers.owner(name).filter(|owner| owner != host.owner()) {
+        return Err(refused(&format!("the extension {owner} brings one of this name")));
+    }
     let row = row::provider_row(name, config).map_err(|why| refused(&why))?;
     let provider = ExtensionProvider::new(host, name, config).map_err(|why| refused(&why))?;
     let registered = RegisteredProvider { owner: host.owner().clone(), row, provider: Arc::new(provider) };
@@ -191,9 +225,4 @@ pub async fn key_for_script(host: &Arc<ExtensionHost>, arguments: &Value) -> Res
     let id = arguments["provider"].as_str().unwrap_or_default();
     let Some(provider) = host.setting.providers.provider_of(host.owner(), id) else { return Ok(Value::Null) };
     Ok(json!(provider.key(host).await.map_err(HostError)?))
-}
-
-/// A weak reference whose holder ends with the conversation, or with the extension's next load.
-fn gone(host: &Weak<ExtensionHost>, id: &str) -> Result<Arc<ExtensionHost>, String> {
-    host.upgrade().ok_or_else(|| format!("the extension that brought {id} is not loaded any more"))
 }

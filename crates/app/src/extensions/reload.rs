@@ -107,6 +107,8 @@ impl Extensions {
         let files = trusted_files(&self.root, &self.options.user_folders, &*app.notices).ok().flatten();
         let found = find_extensions(&self.options, &self.root, files.as_ref(), &*app.notices);
         self.load(app, found).await;
+        // Only what was waited for at the start can be missing.
+        let _ = app.take_awaited_target(None);
         drop(pause);
         app.agent.change_face(&"hardpan".into(), FaceChange::Reloaded);
         for host in self.hosts() {

@@ -165,3 +165,31 @@ async fn files_of_one_package_hand_each_other_functions() {
     assert!(test.notices()[0].contains("Error: late (commands.ts:1:"), "{:?}", test.notices());
     assert!(test.app.extensions.list().is_empty() && !test.app.agent.commands().contains_key("core"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_an_answer_are_read_by_all_of_its_copies() {
+    let port = start_server();
+    let source = trying(
+        "await (async () => {\
+          const get = () => fetch('http://127.0.0.1:PORT/part');\
+          const one = await get(); const copy = one.clone(); await one.body.cancel();\
+          const locked = await get(); locked.body.getReader();\
+          const both = (await get()).body.tee(); const read = async (stream) => { let text = ''; for await (const part of stream) text += new TextDecoder().decode(part); return text; };\
+          return [await copy.text(), await attempt(() => locked.text()), await Promise.all(both.map(read)), await new Response((await get()).body).text(), await attempt(async () => { const used = await get(); await used.text(); return used.clone(); })];\
+        })()",
+    );
+    let config = "private_hosts = [\"127.0.0.1\"]\n";
+    let test = conversation(config, &[("index.ts", &source.replace("PORT", &port.to_string()))]).await;
+    let (found, _) = try_in(test).await;
+    let text = "/part false";
+    assert_eq!(
+        found,
+        serde_json::json!([
+            text,
+            "Body is unusable: Body is locked",
+            [text, text],
+            text,
+            "Response.clone: Body has already been consumed.",
+        ])
+    );
+}

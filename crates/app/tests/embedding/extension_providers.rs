@@ -99,7 +99,7 @@ async fn a_script_answers_in_the_place_of_a_provider() {
         if (last.role === 'toolResult') { say(stream, output, 'It says: ' + last.content[0].text.split('\\n')[0]); return end(stream, output); }\
         const thought = { type: 'thinking', thinking: '', thinkingSignature: '' }; output.content.push(thought);\
         stream.push({ type: 'thinking_start', contentIndex: 0, partial: output }); thought.thinking = 'Hm.'; stream.push({ type: 'thinking_delta', contentIndex: 0, delta: 'Hm.', partial: output }); thought.thinkingSignature = 'sig'; stream.push({ type: 'thinking_end', contentIndex: 0, content: 'Hm.', partial: output });\
-        const call = { type: 'toolCall', id: 'call_1|fc_1', name: 'read', arguments: {} }; output.content.push(call);\
+        const call = { type: 'toolCall', id: 'call_1|fc_0123456789012345678901234567890123456789012345678901234567890', name: 'read', arguments: {} }; output.content.push(call);\
         stream.push({ type: 'toolcall_start', contentIndex: 1, partial: output }); call.arguments = { path: 'notes.txt' }; stream.push({ type: 'toolcall_delta', contentIndex: 1, delta: '{\"path\":\"notes.txt\"}', partial: output }); stream.push({ type: 'toolcall_end', contentIndex: 1, toolCall: call, partial: output });\
         output.stopReason = 'toolUse'; end(stream, output);";
     let (home, extensions) = home_with(&birds(body, "")).await;
@@ -125,15 +125,17 @@ async fn a_script_answers_in_the_place_of_a_provider() {
     assert!(options["maxTokens"].as_u64().unwrap() > 0 && options["sessionId"].is_string(), "{options}");
     assert_eq!((&options["signal"], options.get("apiKey")), (&json!(false), None));
     let messages = second["context"]["messages"].as_array().unwrap();
+    // Longer than any provider takes, and with other characters.
+    let id = "call_1|fc_0123456789012345678901234567890123456789012345678901234567890";
     let [.., answer, result] = &messages[..] else { panic!("{messages:?}") };
     assert_eq!(
         answer["content"],
         json!([
             { "type": "thinking", "thinking": "Hm.", "thinkingSignature": "sig" },
-            { "type": "toolCall", "id": "call_1|fc_1", "name": "read", "arguments": { "path": "notes.txt" } },
+            { "type": "toolCall", "id": id, "name": "read", "arguments": { "path": "notes.txt" } },
         ])
     );
-    assert_eq!((&result["toolCallId"], &result["toolName"]), (&json!("call_1|fc_1"), &json!("read")));
+    assert_eq!((&result["toolCallId"], &result["toolName"]), (&json!(id), &json!("read")));
 
     // Two requests of 1,000 and 100 tokens, at the price that the extension named.
     let ledger = test.app.agent.ledger();
@@ -212,7 +214,9 @@ async fn a_session_goes_on_with_a_model_that_an_extension_brings() {
 async fn a_model_that_nobody_brings_is_an_error() {
     let home = TaskHome::new(FINE, "").await;
     home.home.write("user/config/extensions/other.ts", "export default () => {}");
-    for (provider, model) in [(Some("birds"), Some("large")), (Some("birds"), None)] {
+    for (provider, model) in
+        [(Some("birds"), Some("large")), (Some("birds"), None), (None, Some("birds/large"))]
+    {
         let target = TargetOptions {
             provider: provider.map(str::to_owned),
             model: model.map(str::to_owned),
@@ -329,10 +333,11 @@ async fn a_variable_goes_to_no_provider_unasked() {
     let test = open_as(home, extensions.clone(), Some("birds/large"), no.clone()).await;
     let refused = format!("{:?}", test.say("hello").await);
     assert!(
-        refused.contains("not mine") && refused.contains("extensions allow birds --env HOME"),
+        refused.contains("not mine") && refused.contains("`hardpan extensions allow birds --env HOME`"),
         "{refused}"
     );
-    assert_eq!(no.asked.lock().unwrap()[0].args["key"], "$HOME");
+    let question = no.asked.lock().unwrap()[0].clone();
+    assert_eq!((&*question.tool_name, &question.args["keys"]), ("extension-keys", &json!(["$HOME"])));
 
     let yes = Arc::new(Person { verdict: Some(ApprovalVerdict::Always), ..Person::default() });
     let mut test = open_as(test.home, extensions.clone(), Some("birds/large"), yes.clone()).await;
@@ -419,4 +424,103 @@ async fn the_example_answers_while_its_server_still_writes() {
     );
     let requests = test.app.agent.ledger().total;
     assert_eq!((requests.requests, requests.tokens.output), (2, 12));
+}
+
+/// A provider that Hardpan sends requests to, at a server of the test.
+fn nest(server: &TestServer, name: &str, more: &str) -> String {
+    format!(
+        "{HELPERS}export default (pi) => {{ pi.registerProvider('{name}', {{ baseUrl: '{}/v1', api: 'openai-completions', models{more} }}); pi.on('before_agent_start', () => {{ if (globalThis.leaves) pi.unregisterProvider('{name}'); }}); pi.registerCommand('leave', {{ handler: async () => {{ globalThis.leaves = true; }} }}); }}",
+        server.url()
+    )
+}
+
+fn fine_server() -> TestServer {
+    TestServer::start(|_, _| {
+        TestResponse::events(&[
+            json!({ "choices": [{ "index": 0, "delta": { "content": "Fine." }, "finish_reason": "stop" }] }),
+            json!({ "choices": [], "usage": { "prompt_tokens": 10, "completion_tokens": 2 } }),
+        ])
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_taken_away_takes_no_key_along() {
+    let server = fine_server();
+    let (home, extensions) = home_with(&nest(&server, "nest", ", apiKey: '$HOME'")).await;
+    let no = Arc::new(Person { verdict: Some(ApprovalVerdict::No("no".into())), ..Person::default() });
+    let test = open_as(home, extensions, Some("nest/large"), no).await;
+    test.say("hello").await;
+    test.say("/leave").await;
+    let outcome = format!("{:?}", test.say("hello").await);
+    assert!(outcome.contains("does not bring it any more"), "{outcome}");
+    assert_eq!(server.received().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_keys_toml_goes_to_no_other_address_unasked() {
+    let server = fine_server();
+    // The address of a known provider, whose key is in the file.
+    let (home, extensions) = home_with(&nest(&server, "anthropic", "").replace("models }", "}")).await;
+    let (no, yes) = (ApprovalVerdict::No("no".into()), ApprovalVerdict::Once);
+    for (verdict, expected) in [(no, 0), (yes, 1)] {
+        let person = Arc::new(Person { verdict: Some(verdict), ..Person::default() });
+        let target = TargetOptions { model: Some("claude-sonnet-5".into()), ..TargetOptions::default() };
+        let options =
+            OpenOptions { extensions: extensions.clone(), target, ..home.options(SessionChoice::New) };
+        // Settings with an address of their own have the last word about it.
+        let config = home.home.folder.path().join("user/config/config.toml");
+        std::fs::write(&config, "sandbox = false\nmap_tokens = 0\n").unwrap();
+        let face = FaceHooks { prompter: Some(person.clone()), notices: Arc::new(DiscardNotices) };
+        let app = Arc::new(ConversationApp::open(&options, &face).unwrap());
+        app.load_extensions().await.unwrap();
+        app.agent.start().await;
+        prompt(&app, "hello").await;
+        let asked = person.asked.lock().unwrap();
+        assert_eq!(asked[0].args["keys"], json!(["the key of anthropic in keys.toml"]), "{asked:?}");
+        assert_eq!(server.received().len(), expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_script_says_too_late_is_in_no_other_answer() {
+    let body = "const number = seen.push(1); for (let at = 1; at <= 4; at++) { say(stream, output, `[${number}-${at}]`); await new Promise((resolve) => setTimeout(resolve, 150)); } end(stream, output);";
+    let (home, extensions) = home_with(&birds(body, "")).await;
+    let test = open_with_model(home, extensions, "birds/large").await;
+    let agent = test.app.agent.clone();
+    let mut events = agent.events().unbounded_stream();
+    let aborting = tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if format!("{event:?}").contains("[1-1]") {
+                return agent.abort();
+            }
+        }
+    });
+    assert_eq!(test.say("one").await, InputOutcome::Ran(RunEnd::Aborted));
+    aborting.await.unwrap();
+    assert_eq!(test.say("two").await, InputOutcome::Ran(RunEnd::Done));
+    assert_eq!(test.lines().last().unwrap(), "assistant: [2-1][2-2][2-3][2-4]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn characters_that_are_cut_and_absurd_figures_do_no_harm() {
+    let body = "output.content.push({ type: 'text', text: 'a\u{1F600}b' }); for (const delta of 'a\u{1F600}b'.split('')) stream.push({ type: 'text_delta', contentIndex: 0, delta, partial: output });\
+        Object.assign(output.usage, { input: 1e300, output: Infinity, cacheRead: -5 }); stream.push({ type: 'done', reason: 'stop', message: output });";
+    let (home, extensions) = home_with(&birds(body, "")).await;
+    let test = open_with_model(home, extensions, "birds/large").await;
+    prompt(&test.app, "hello").await;
+    assert_eq!(test.lines().last().unwrap(), "assistant: a\u{1F600}b");
+    let total = test.app.agent.ledger().total;
+    assert_eq!((total.requests, total.tokens.input, total.dollars), (1, 0, 0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_belongs_to_the_extension_that_brought_it_first() {
+    let first = birds("say(stream, output, 'First.'); end(stream, output);", "");
+    let (home, mut extensions) = home_with(&first).await;
+    home.home.write("extensions/other.ts", &first.replace("First", "Second"));
+    extensions.push(home.home.folder.path().join("extensions/other.ts"));
+    let test = open_with_model(home, extensions, "birds/large").await;
+    assert!(test.notices().iter().any(|it| it.contains("the extension birds brings one of this name")));
+    prompt(&test.app, "hello").await;
+    assert_eq!(test.lines().last().unwrap(), "assistant: First.");
 }

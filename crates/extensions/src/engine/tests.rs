@@ -16,6 +16,8 @@ use crate::modules::FileSources;
 #[derive(Default)]
 struct EchoHost {
     notes: Mutex<Vec<String>>,
+    /// What is left of the answers to requests, by their numbers.
+    bodies: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 impl EchoHost {
@@ -42,6 +44,7 @@ impl EchoHost {
 impl ScriptHost for EchoHost {
     fn call(&self, name: &str, arguments: Value) -> BoxFuture<'static, Result<Value, HostError>> {
         let name = name.to_owned();
+        let bodies = self.bodies.clone();
         Box::pin(async move {
             match &*name {
                 "exec" if arguments["bytes"] == true => {
@@ -61,11 +64,22 @@ impl ScriptHost for EchoHost {
                 "fetch" if arguments["url"].as_str().is_some_and(|url| url.ends_with("/never")) => {
                     std::future::pending().await
                 }
-                "fetch" => Ok(json!({
-                    "url": arguments["url"], "status": 201, "redirected": false,
-                    "headers": [["content-type", "application/json"]],
-                    "body": STANDARD.encode(arguments.to_string()),
-                })),
+                // The answer comes in two parts, the last one first here.
+                "fetch" => {
+                    let text = arguments.to_string();
+                    let (start, rest) = text.as_bytes().split_at(text.len() / 2);
+                    let mut bodies = bodies.lock().unwrap();
+                    bodies.push(vec![STANDARD.encode(rest), STANDARD.encode(start)]);
+                    Ok(json!({
+                        "url": arguments["url"], "status": 201, "redirected": false,
+                        "headers": [["content-type", "application/json"]],
+                        "body": bodies.len() - 1,
+                    }))
+                }
+                "fetch.read" => {
+                    let number = usize::try_from(arguments["body"].as_u64().unwrap()).unwrap();
+                    Ok(bodies.lock().unwrap()[number].pop().map_or(Value::Null, Value::from))
+                }
                 // Whoever is asked takes the second choice, or what stands there.
                 "ui.select" => Ok(arguments["choices"][1].clone()),
                 "ui.input" | "ui.editor" => Ok(json!(format!("typed after {}", arguments["title"]))),

@@ -58,6 +58,7 @@
   // The bytes of a body, and the type that it has unless a header says otherwise.
   function encodeBody(body) {
     if (body instanceof Arriving) return [body, undefined];
+    if (typeof body?.[Symbol.asyncIterator] === "function") return [Arriving.ofStream(body), undefined];
     if (body instanceof URLSearchParams) return [bytesOf(body.toString()), "application/x-www-form-urlencoded;charset=UTF-8"];
     if (body instanceof Blob) return [Blob.bytes(body), body.type || undefined];
     if (body instanceof FormData) {
@@ -72,10 +73,20 @@
     return [bytesOf(body), typeof body === "string" ? "text/plain;charset=UTF-8" : undefined];
   }
 
-  // What arrives of an answer, part by part. Each of its copies reads it from the beginning.
+  // What arrives of an answer or of a stream, part by part. Each of its copies reads it from the beginning.
   class Arriving {
-    #parts = []; #isOver = false; #error; #reading; #id;
-    constructor(id) { this.#id = id; }
+    #parts = []; #isOver = false; #error; #reading; #next; #end; #copies = 1;
+    // `next` gives the next part, undefined after the last one; `end` is called if nobody wants the rest.
+    constructor(next, end) { this.#next = next; this.#end = end; }
+    static ofAnswer(id) {
+      const read = async () => { const part = await platform.call("fetch.read", { body: id }); return part === undefined ? undefined : native.fromBase64(part); };
+      return new Arriving(read, () => platform.now("fetch.close", { body: id }));
+    }
+    static ofStream(stream) {
+      const parts = stream[Symbol.asyncIterator]();
+      return new Arriving(async () => (await parts.next()).value, () => { parts.return?.(); });
+    }
+    copy() { this.#copies++; return this; }
     // The part of this number; undefined after the last one.
     async part(number) {
       while (this.#parts.length <= number && !this.#isOver) {
@@ -87,9 +98,9 @@
     }
     async #read() {
       try {
-        const part = await platform.call("fetch.read", { body: this.#id });
+        const part = await this.#next();
         if (part === undefined) this.#isOver = true;
-        else this.#parts.push(native.fromBase64(part));
+        else this.#parts.push(part);
       } catch (error) {
         this.fail(Object.assign(new TypeError(`terminated: ${error.message}`), { cause: error }));
       }
@@ -100,8 +111,9 @@
       for (let part; (part = await this.part(parts.length)) !== undefined; ) parts.push(bytesOf(part));
       return Buffer.concat(parts);
     }
-    fail(error) { if (this.#isOver) return; this.#isOver = true; this.#error = error; platform.now("fetch.close", { body: this.#id }); }
-    close() { this.fail(undefined); }
+    fail(error) { if (this.#isOver) return; this.#isOver = true; this.#error = error; this.#end(); }
+    // One of its readers wants no more.
+    close() { if (--this.#copies <= 0) this.fail(undefined); }
   }
 
   class Body {
@@ -114,6 +126,7 @@
       this.bodyUsed = this.#content !== undefined;
     }
     async #take() {
+      if (this.#stream?.locked) throw new TypeError("Body is unusable: Body is locked");
       this.#use();
       if (this.#content === undefined) return Buffer.alloc(0);
       return this.#content instanceof Arriving ? this.#content.whole() : this.#content;
@@ -173,7 +186,8 @@
     get ok() { return this.status >= 200 && this.status < 300; }
     clone() {
       if (this.bodyUsed) throw new TypeError("Response.clone: Body has already been consumed.");
-      return new Response(Body.content(this), this);
+      const content = Body.content(this);
+      return new Response(content instanceof Arriving ? content.copy() : content, this);
     }
     static json(value, init = {}) { const headers = new Headers(init.headers); if (!headers.has("content-type")) headers.set("content-type", "application/json"); return new Response(JSON.stringify(value), { ...init, headers }); }
     static error() { return new Response(null, { status: 0 }); }
@@ -182,7 +196,8 @@
   async function fetch(input, init) {
     const request = new Request(input, init);
     request.signal.throwIfAborted();
-    const bytes = Body.content(request);
+    const given = Body.content(request);
+    const bytes = given instanceof Arriving ? await given.whole() : given;
     const call = platform.call("fetch", {
       url: request.url, method: request.method, headers: [...request.headers], redirect: request.redirect,
       body: bytes === undefined ? undefined : native.toBase64(binary(bytes)),
@@ -196,7 +211,7 @@
       throw Object.assign(new TypeError("fetch failed"), { message: `fetch failed: ${error.message}`, cause: error });
     }
     const hasContent = ![204, 205, 304].includes(answer.status) && request.method !== "HEAD";
-    const content = new Arriving(answer.body);
+    const content = Arriving.ofAnswer(answer.body);
     if (!hasContent) content.close();
     else request.signal.addEventListener("abort", () => content.fail(request.signal.reason), { once: true });
     return new Response(hasContent ? content : null, answer);

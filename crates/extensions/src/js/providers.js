@@ -57,6 +57,17 @@
   const messageOf = (message) => message && { content: message.content, usage: message.usage, stopReason: message.stopReason, errorMessage: message.errorMessage, responseId: message.responseId };
   const textOf = (error) => (error instanceof Error ? error.message : typeof error === "string" ? error : undefined);
 
+  // A character may be cut between two pieces of a text: its first half waits for the second.
+  function wholeCharacters() {
+    const halves = new Map();
+    return (news) => {
+      if (typeof news.delta !== "string") return news;
+      const delta = (halves.get(news.contentIndex) ?? "") + news.delta;
+      const cut = /[\ud800-\udbff]$/.test(delta) ? delta.length - 1 : delta.length;
+      halves.set(news.contentIndex, delta.slice(cut));
+      return { ...news, delta: delta.slice(0, cut) };
+    };
+  }
   async function answer(name, { request, model, context, options }, signal) {
     const config = find(name);
     if (!config.answer) throw new Error(`the provider ${name} has no streamSimple`);
@@ -70,9 +81,11 @@
     };
     const events = await config.answer(modelOf(config, name, model), context, given);
     if (typeof events?.[Symbol.asyncIterator] !== "function") throw new TypeError(`streamSimple of the provider ${name} must return an event stream`);
+    const whole = wholeCharacters();
     for await (const event of events) {
+      if (signal.aborted) return;
       const news = newsOf(event ?? {});
-      if (news) tell(news);
+      if (news) tell(whole(news));
       if (event?.type === "done" || event?.type === "error") return;
     }
   }

@@ -124,6 +124,11 @@ impl WebClient {
         Ok(url.host_str().unwrap_or_default().to_owned())
     }
 
+    /// Scheme, host and port of an address, if requests to it are possible at all.
+    pub fn check_origin(&self, url: &str) -> Result<String, WebRequestError> {
+        Ok(self.parse(url)?.origin().ascii_serialization())
+    }
+
     fn parse(&self, url: &str) -> Result<Url, FetchError> {
         if url.len() > MAX_ADDRESS_BYTES {
             return Err(FetchError::LongAddress);

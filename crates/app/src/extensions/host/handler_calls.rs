@@ -1,5 +1,6 @@
 //! Calls of an extension's handlers and tools, and what belongs to a call while it runs.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -117,9 +118,9 @@ impl ExtensionHost {
     pub fn follow_answer(&self) -> (u64, mpsc::UnboundedReceiver<Value>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut answers = lock(&self.answers);
-        // Requests of one conversation are few at a time.
         answers.retain(|_, sender| !sender.is_closed());
-        let number = answers.keys().next_back().map_or(0, |last| last + 1);
+        // A number is used once: a script may go on with an answer that nobody waits for.
+        let number = self.last_answer.fetch_add(1, Ordering::Relaxed);
         answers.insert(number, sender);
         (number, receiver)
     }

@@ -4,21 +4,22 @@
 use std::sync::{Arc, Weak};
 
 use hardpan_agent::ApprovalRequest;
+use hardpan_agent::approval::EXTENSION_KEYS;
 use hardpan_context::Target;
 use hardpan_models::ProviderProfile;
-use hardpan_providers::{ApiKey, Endpoint, HttpTransport, Transport};
+use hardpan_providers::{ApiKey, Endpoint, HttpTransport, Transport, mask_url, url_host};
 use hardpan_tools::CallSubject;
 use serde_json::{Value, json};
 
 use super::super::host::ExtensionHost;
-use super::gone;
+use super::super::permissions::HandedKey;
 use super::login::LoginStore;
 use super::row::key_variable;
 use super::script_server::ScriptServer;
 use super::signed_transport::SignedTransport;
 use crate::approval::GrantTime;
 use crate::provider_route::{ProviderRoute, RouteError};
-use crate::settings::Settings;
+use crate::settings::{KeySource, Settings};
 
 /// A provider that an extension brought.
 pub struct ExtensionProvider {
@@ -91,9 +92,12 @@ impl ExtensionProvider {
         &self.id
     }
 
-    /// The extension that brought it.
+    /// The extension that brought it, if it still does.
     pub fn host(&self) -> Result<Arc<ExtensionHost>, String> {
-        gone(&self.host, &self.id)
+        let brings =
+            |host: &Arc<ExtensionHost>| host.setting.providers.provider_of(host.owner(), &self.id).is_some();
+        let gone = || RouteError::ProviderGone { provider: self.id.clone() }.to_string();
+        self.host.upgrade().filter(brings).ok_or_else(gone)
     }
 
     /// The protocol under the extension's own name for it.
@@ -161,9 +165,7 @@ impl ExtensionProvider {
             KeyOrigin::Given(key) => Some(ApiKey::new(key)),
             KeyOrigin::Unnamed | KeyOrigin::Variable(_) => settings.key(&target.provider, &target.profile)?,
         };
-        if self.config["authHeader"].as_bool() == Some(true)
-            && let Some(key) = &given
-        {
+        if let Some(key) = given.as_ref().filter(|_| self.has_auth_header()) {
             route.endpoint.headers.push(("authorization".into(), key.bearer()));
         }
         let headers = self.headers.iter().filter_map(|(name, value)| Some((name.clone(), value.read()?)));
@@ -172,75 +174,109 @@ impl ExtensionProvider {
         route.endpoint.key = given;
         let proxy = settings.config.providers.get(&target.provider).and_then(|config| config.proxy.clone());
         let http = HttpTransport::new(proxy.as_deref())?;
-        route.transport = Arc::new(SignedTransport::new(self.clone(), target.profile.clone(), has_key, http));
+        route.transport = Arc::new(SignedTransport::new(self.clone(), target.clone(), has_key, http));
         Ok(route)
     }
 
-    /// The variables of the environment that a request hands over.
-    fn variables<'a>(&'a self, profile: Option<&'a ProviderProfile>) -> Vec<&'a str> {
-        let of_key = match (&self.key, profile) {
-            (KeyOrigin::Variable(name), _) => vec![&**name],
-            (KeyOrigin::Given(_), _) | (KeyOrigin::Unnamed, None) => Vec::new(),
-            (KeyOrigin::Unnamed, Some(profile)) => profile.key_env.iter().map(String::as_str).collect(),
-        };
-        let of_headers = self.headers.iter().filter_map(|(_, value)| match value {
-            HeaderValue::Variable(name) => Some(&**name),
-            HeaderValue::Given(_) => None,
-        });
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        of_key.into_iter().chain(of_headers).filter(is_set).collect()
+    /// Whether requests carry their key in the header `authorization`.
+    pub(super) fn has_auth_header(&self) -> bool {
+        self.config["authHeader"].as_bool() == Some(true)
     }
 
-    /// Asks whether requests may go to the provider's address with what they carry, unless that was
-    /// answered. `profile`: that of the model, if Hardpan sends the request.
+    /// The keys that a request carries, and that the person did not put into the extension. `target`: where
+    /// the request goes, if Hardpan sends it.
+    fn handed_keys(&self, target: Option<(&str, &ProviderProfile)>, settings: &Settings) -> Vec<HandedKey> {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let of_key = match (&self.key, target) {
+            (KeyOrigin::Given(_), _) | (KeyOrigin::Unnamed, None) => None,
+            (KeyOrigin::Variable(name), None) => is_set(name).then(|| HandedKey::Variable(name.clone())),
+            // One that cannot be read is told of when the request is made.
+            (_, Some((provider, profile))) => match settings.key_source(provider, profile).ok().flatten() {
+                Some(KeySource::Environment(name)) => Some(HandedKey::Variable(name)),
+                Some(KeySource::File) => Some(HandedKey::Stored(provider.to_owned())),
+                None => None,
+            },
+        };
+        let of_headers = self.headers.iter().filter_map(|(_, value)| match value {
+            HeaderValue::Variable(name) if is_set(name) => Some(HandedKey::Variable(name.clone())),
+            _ => None,
+        });
+        of_key.into_iter().chain(of_headers).collect()
+    }
+
+    /// Asks whether requests may go to the provider's address with the keys that they carry, unless that was
+    /// answered. `target`: where the request goes, if Hardpan sends it.
     pub async fn allow(
         &self,
         host: &Arc<ExtensionHost>,
-        profile: Option<&ProviderProfile>,
+        target: Option<(&str, &ProviderProfile)>,
     ) -> Result<(), String> {
-        let variables = self.variables(profile);
-        let address = profile.map_or_else(
-            || self.config["baseUrl"].as_str().unwrap_or_default(),
-            |profile| &*profile.base_url,
-        );
-        let server = host_of(address);
-        let reaches_out = profile.is_some() && !is_own_machine(server);
-        if variables.is_empty() && !reaches_out {
+        let app = host.app().map_err(|error| error.0)?;
+        let keys = self.handed_keys(target, &app.settings);
+        let server = match target {
+            Some((_, profile)) => {
+                let server = url_host(&profile.base_url);
+                Some(server.ok_or_else(|| format!("{} is no address", mask_url(&profile.base_url)))?)
+            }
+            None => None,
+        };
+        let server = server.filter(|server| !is_own_machine(server));
+        if keys.is_empty() && server.is_none() {
             return Ok(());
         }
         let permissions = &host.permissions;
-        if reaches_out && !permissions.may_ask_for_host(server) {
+        if let Some(server) = server.as_ref().filter(|server| !permissions.may_ask_for_host(server)) {
             return Err(format!("the extension's package.json does not declare {server} in \"network\""));
         }
-        let keys: Vec<String> = variables.iter().map(|name| format!("${name}")).collect();
-        let question = ApprovalRequest {
-            call_id: format!("extension:{}", host.name()).into(),
-            tool_name: "fetch".into(),
-            args: json!({ "url": address, "key": keys.join(", ") }),
-            subject: CallSubject::Url(address.to_owned()),
-            claim: None,
-            agent: Some(format!("extension {}", host.name()).into()),
+        let named: Vec<String> = keys.iter().map(HandedKey::to_string).collect();
+        let address = mask_url(target.map_or("", |(_, profile)| &*profile.base_url));
+        let agent = Some(format!("extension {}", host.name()).into());
+        let call_id = format!("extension:{}", host.name()).into();
+        let question = match keys.is_empty() {
+            true => ApprovalRequest {
+                call_id,
+                tool_name: "fetch".into(),
+                args: json!({ "url": address }),
+                subject: CallSubject::Url(address),
+                claim: None,
+                agent,
+            },
+            // No rule about addresses says that keys may go there.
+            false => ApprovalRequest {
+                call_id,
+                tool_name: EXTENSION_KEYS.into(),
+                args: json!({ "extension": host.name(), "provider": self.id, "keys": named, "address": address }),
+                subject: CallSubject::ServerTool(host.name().to_owned()),
+                claim: None,
+                agent,
+            },
         };
         let _pauses = host.pause_clocks();
         let _alone = host.setting.dialog.lock().await;
         let is_granted =
-            (!reaches_out || permissions.has_host(server)) && permissions.has_variables(&variables);
-        let remedy = || {
-            let network = if reaches_out { format!(" --host {server}") } else { String::new() };
-            let env: String = variables.iter().map(|name| format!(" --env {name}")).collect();
-            format!("`hardpan extensions allow {}{network}{env}` allows it", host.name())
-        };
+            server.as_ref().is_none_or(|server| permissions.has_host(server)) && permissions.has_keys(&keys);
         let grant = host.setting.approver.approve_for_extension(&question, is_granted).await;
-        let what = if reaches_out { server.to_owned() } else { keys.join(" and ") };
-        let action = if reaches_out { "reached" } else { "handed over" };
-        match grant.map_err(|reason| format!("{what} may not be {action}: {reason}; {}", remedy()))? {
+        let grant = grant.map_err(|reason| {
+            let what = server.iter().map(|server| format!("{server} may not be reached"));
+            let what = what.chain(named.iter().map(|key| format!("{key} may not be handed over")));
+            let options = server.iter().map(|server| format!("--host {server}"));
+            let options = options.chain(keys.iter().map(HandedKey::option));
+            let (what, options): (Vec<String>, Vec<String>) = (what.collect(), options.collect());
+            let name = host.name();
+            format!(
+                "{}: {reason}; `hardpan extensions allow {name} {}`",
+                what.join(" and "),
+                options.join(" ")
+            )
+        })?;
+        match grant {
             GrantTime::Once => Ok(()),
             GrantTime::Conversation => {
-                permissions.allow_provider_for_now(server, &variables);
+                permissions.allow_provider_for_now(server.as_deref(), &keys);
                 Ok(())
             }
             GrantTime::Always => {
-                permissions.allow_provider(server, &variables).map_err(|error| error.to_string())
+                permissions.allow_provider(server.as_deref(), &keys).map_err(|error| error.to_string())
             }
         }
     }
@@ -275,17 +311,6 @@ impl HeaderValue {
     }
 }
 
-/// The host of an address, without its port.
-fn host_of(address: &str) -> &str {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    match host.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    }
-}
-
 fn is_own_machine(host: &str) -> bool {
     let is_loopback = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     is_loopback || host.eq_ignore_ascii_case("localhost")
@@ -296,15 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_of_an_address() {
-        for (address, host) in [
-            ("https://api.acme.test/v1", "api.acme.test"),
-            ("http://user:word@api.acme.test:8080?x", "api.acme.test"),
-            ("http://[::1]:80/v1", "::1"),
-            ("localhost:1234", "localhost"),
-        ] {
-            assert_eq!(host_of(address), host);
-        }
+    fn the_own_machine_is_known_by_its_address() {
         assert!(is_own_machine("::1") && is_own_machine("127.0.0.1") && is_own_machine("LocalHost"));
         assert!(!is_own_machine("127.0.0.1.evil.test") && !is_own_machine("10.0.0.1"));
     }

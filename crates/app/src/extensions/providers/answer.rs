@@ -8,8 +8,6 @@ use hardpan_providers::EXTENSION_ERROR;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::request::id_from_script;
-
 /// An event of a script's stream, as `providers.js` hands it on.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -65,10 +63,13 @@ struct Part {
     is_closed: bool,
 }
 
+type KeepId = Box<dyn Fn(&str) -> String + Send>;
+
 /// Turns the events of a script into those of a server.
-#[derive(Default)]
 pub struct ScriptAnswer {
     model: String,
+    /// Gives the id under which a call is kept.
+    keep_id: KeepId,
     has_begun: bool,
     is_over: bool,
     parts: BTreeMap<u64, Part>,
@@ -99,8 +100,9 @@ impl TextKind {
 }
 
 impl ScriptAnswer {
-    pub fn new(model: &str) -> Self {
-        ScriptAnswer { model: model.to_owned(), ..ScriptAnswer::default() }
+    pub fn new(model: &str, keep_id: KeepId) -> Self {
+        let (has_begun, is_over, parts, lines) = Default::default();
+        ScriptAnswer { model: model.to_owned(), keep_id, has_begun, is_over, parts, lines }
     }
 
     /// Whether the answer has ended: nothing comes after that.
@@ -250,7 +252,7 @@ impl ScriptAnswer {
         if self.is_closed(index) {
             return;
         }
-        let id = id_from_script(call["id"].as_str().unwrap_or_default());
+        let id = (self.keep_id)(call["id"].as_str().unwrap_or_default());
         let name = call["name"].as_str().unwrap_or_default();
         self.open(index, &json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
         let arguments = if call["arguments"].is_null() { json!({}) } else { call["arguments"].clone() };
@@ -297,10 +299,17 @@ fn error_of(message: &Value) -> &str {
     message["errorMessage"].as_str().unwrap_or_default()
 }
 
+/// No request has so many tokens.
+const MAX_TOKENS: f64 = 1e9;
+
 fn usage_of(usage: &Value) -> Value {
-    // A number of tokens, however the script came by it.
-    let tokens =
-        |name: &str| usage[name].as_f64().filter(|tokens| *tokens > 0.0).map_or(0, |tokens| tokens as u64);
+    // A number of tokens, however the script came by it; more than any model reads is none.
+    let tokens = |name: &str| {
+        usage[name]
+            .as_f64()
+            .filter(|tokens| (0.0..MAX_TOKENS).contains(tokens))
+            .map_or(0, |tokens| tokens as u64)
+    };
     json!({
         "input_tokens": tokens("input"),
         "output_tokens": tokens("output"),
@@ -360,7 +369,8 @@ mod tests {
 
     /// The answer as the client reads it.
     fn read(events: &[Value]) -> Vec<AnswerEvent> {
-        let (mut answer, mut decoder) = (ScriptAnswer::new("large"), StreamDecoder::new(Protocol::Anthropic));
+        let (mut answer, mut decoder) =
+            (ScriptAnswer::new("large", Box::new(str::to_owned)), StreamDecoder::new(Protocol::Anthropic));
         let mut read = Vec::new();
         for event in events {
             read.extend(decoder.push(&answer.read(event.clone())));

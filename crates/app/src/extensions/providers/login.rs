@@ -98,13 +98,28 @@ impl LoginStore {
     }
 }
 
-/// The texts of a login that no request may contain.
+/// Words in the names of fields that hold secrets.
+const SECRET_FIELDS: [&str; 7] = ["access", "refresh", "token", "secret", "key", "password", "credential"];
+
+/// The texts of a login that no request may contain: those of fields whose names, or the names of what they
+/// are in, tell of a secret.
 fn secrets_of(provider: &str, credentials: &Value) -> Vec<FoundSecret> {
-    let fields = credentials.as_object().into_iter().flatten();
-    let texts = fields.filter_map(|(_, value)| value.as_str());
-    texts
-        .map(|text| FoundSecret { kind: format!("login at {provider}").into(), value: text.to_owned() })
-        .collect()
+    fn collect(value: &Value, is_secret: bool, found: &mut Vec<String>) {
+        match value {
+            Value::String(text) if is_secret => found.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, is_secret, found)),
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
+                let name = name.to_lowercase();
+                let is_named = SECRET_FIELDS.iter().any(|word| name.contains(word));
+                collect(field, is_secret || is_named, found);
+            }),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(credentials, false, &mut found);
+    let secret = |value| FoundSecret { kind: format!("login at {provider}").into(), value };
+    found.into_iter().map(secret).collect()
 }
 
 fn is_ending(credentials: &Value) -> bool {
@@ -161,7 +176,8 @@ impl ExtensionProvider {
         let models = self.ask(host, "models", credentials).await?;
         if models.is_array() {
             let setting = &host.setting;
-            let replaced = setting.providers.replace_models(self.id(), &models, &setting.catalogue);
+            let replaced =
+                setting.providers.replace_models(host.owner(), self.id(), &models, &setting.catalogue);
             replaced.map_err(|error| error.0)?;
         }
         Ok(())

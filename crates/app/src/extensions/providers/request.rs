@@ -1,37 +1,43 @@
 //! A request as the `streamSimple` of an extension reads it: a context of messages and tools.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hardpan_prompt::{Block, Content, Prompt, PromptMessage, ResultPart, Role, Segment, ToolOutcome};
+use hardpan_prompt::{Block, Content, Hash, Prompt, PromptMessage, ResultPart, Role, Segment, ToolOutcome};
 use serde_json::{Value, json};
 
-/// What marks the id of a call that stands for one of another form. Providers take letters, digits, `_`
-/// and `-`, and a script may use more.
+/// What marks the id of a call that stands for one of another form.
 const CODED_ID: &str = "hp-";
 
-/// The id under which a script's call is kept.
+/// The longest id of a call that requests carry, in bytes.
+const MAX_ID: usize = 40;
+
+/// The id under which a script's call is kept. Providers take letters, digits, `_` and `-`, and a script may
+/// use more: a hash stands for such an id, and for a long one.
 pub fn id_from_script(id: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) && !id.starts_with(CODED_ID) {
+    if !id.is_empty() && id.len() <= MAX_ID && id.chars().all(is_plain) && !id.starts_with(CODED_ID) {
         return id.to_owned();
     }
-    format!("{CODED_ID}{}", URL_SAFE_NO_PAD.encode(id))
+    let hash = Hash::of(id.as_bytes()).to_string();
+    let hash: String = hash.chars().filter(char::is_ascii_alphanumeric).take(24).collect();
+    format!("{CODED_ID}{hash}")
 }
 
-/// The id that the script gave.
-fn id_to_script(id: &str) -> String {
-    let coded = id.strip_prefix(CODED_ID).and_then(|coded| URL_SAFE_NO_PAD.decode(coded).ok());
-    coded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| id.to_owned())
+/// What a context says besides the prompt.
+pub struct ContextFacts<'a> {
+    pub provider: &'a str,
+    pub api: &'a str,
+    /// When the request is made, in milliseconds: it does not say when its messages were written.
+    pub now: i64,
+    /// The id that the script gave to a call.
+    pub call_id: &'a dyn Fn(&str) -> String,
 }
 
-/// The context of a request: system prompt, messages, tools. `now` is when it is made, in milliseconds:
-/// requests do not say when their messages were written.
-pub fn context_of(prompt: &Prompt, provider: &str, api: &str, now: i64) -> Value {
+/// The context of a request: system prompt, messages, tools.
+pub fn context_of(prompt: &Prompt, facts: &ContextFacts<'_>) -> Value {
     let mut messages = Vec::new();
     for message in &prompt.messages {
         match message.role {
-            Role::Assistant => messages.push(answer(message, (provider, api, &prompt.model), now)),
-            Role::User | Role::System => push_user(&mut messages, message, prompt, now),
+            Role::Assistant => messages.push(answer(message, &prompt.model, facts)),
+            Role::User | Role::System => push_user(&mut messages, message, prompt, facts),
         }
     }
     let system: Vec<String> = prompt.system.iter().filter_map(text_of).collect();
@@ -69,7 +75,7 @@ fn image_part(image: &hardpan_prompt::Image) -> Value {
 }
 
 /// A message of the user: each result of a tool is a message of its own there.
-fn push_user(messages: &mut Vec<Value>, message: &PromptMessage, prompt: &Prompt, now: i64) {
+fn push_user(messages: &mut Vec<Value>, message: &PromptMessage, prompt: &Prompt, facts: &ContextFacts<'_>) {
     let mut content = Vec::new();
     for block in &message.blocks {
         match &*block.content {
@@ -82,11 +88,11 @@ fn push_user(messages: &mut Vec<Value>, message: &PromptMessage, prompt: &Prompt
                 });
                 messages.push(json!({
                     "role": "toolResult",
-                    "toolCallId": id_to_script(&result.call_id),
+                    "toolCallId": (facts.call_id)(&result.call_id),
                     "toolName": tool_of(prompt, &result.call_id),
                     "content": parts.collect::<Vec<_>>(),
                     "isError": result.outcome == ToolOutcome::Failed,
-                    "timestamp": now,
+                    "timestamp": facts.now,
                 }));
             }
             // Only the model's own messages have these.
@@ -94,7 +100,7 @@ fn push_user(messages: &mut Vec<Value>, message: &PromptMessage, prompt: &Prompt
         }
     }
     if !content.is_empty() {
-        messages.push(json!({ "role": "user", "content": content, "timestamp": now }));
+        messages.push(json!({ "role": "user", "content": content, "timestamp": facts.now }));
     }
 }
 
@@ -107,7 +113,7 @@ fn tool_of(prompt: &Prompt, id: &str) -> String {
     calls.last().unwrap_or_default()
 }
 
-fn answer(message: &PromptMessage, (provider, api, model): (&str, &str, &str), now: i64) -> Value {
+fn answer(message: &PromptMessage, model: &str, facts: &ContextFacts<'_>) -> Value {
     let parts = message.blocks.iter().filter_map(|block| {
         Some(match &*block.content {
             Content::Text(segments) => text_part(&joined(segments)),
@@ -122,7 +128,7 @@ fn answer(message: &PromptMessage, (provider, api, model): (&str, &str, &str), n
             }
             Content::Call(call) => json!({
                 "type": "toolCall",
-                "id": id_to_script(&call.id),
+                "id": (facts.call_id)(&call.id),
                 "name": call.name,
                 "arguments": call.arguments.value(),
             }),
@@ -137,12 +143,12 @@ fn answer(message: &PromptMessage, (provider, api, model): (&str, &str, &str), n
     json!({
         "role": "assistant",
         "content": parts,
-        "api": api,
-        "provider": provider,
+        "api": facts.api,
+        "provider": facts.provider,
         "model": model,
         "usage": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": nothing },
         "stopReason": if has_calls { "toolUse" } else { "stop" },
-        "timestamp": now,
+        "timestamp": facts.now,
     })
 }
 
@@ -163,12 +169,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_id_comes_back_as_it_was(id in ".{0,80}") {
+        fn every_id_is_kept_in_a_form_that_providers_take(id in ".{0,80}", other in ".{0,80}") {
             let kept = id_from_script(&id);
-            prop_assert!(!kept.is_empty());
+            prop_assert!(!kept.is_empty() && kept.len() <= MAX_ID);
             let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             prop_assert!(kept.chars().all(is_valid));
-            prop_assert_eq!(id_to_script(&kept), id);
+            prop_assert_eq!(id == other, kept == id_from_script(&other));
+            prop_assert_eq!(id_from_script(&kept) == kept, kept == id);
         }
     }
 
@@ -194,7 +201,9 @@ mod tests {
             ],
         });
         let decoded = decode_request(Protocol::Anthropic, body.to_string().as_bytes()).unwrap();
-        let context = context_of(&decoded.prompt, "birds", "pigeon", 7);
+        let call_id = |kept: &str| if kept == id { "call_1|fc_1".to_owned() } else { kept.to_owned() };
+        let facts = ContextFacts { provider: "birds", api: "pigeon", now: 7, call_id: &call_id };
+        let context = context_of(&decoded.prompt, &facts);
         assert_eq!(context["systemPrompt"], "Be brief.\n\nA map.");
         assert_eq!(context["tools"][0]["name"], "read");
         let messages = context["messages"].as_array().unwrap();

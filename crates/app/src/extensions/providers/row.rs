@@ -56,8 +56,27 @@ pub fn provider_row(name: &str, config: &Value) -> Result<Value, String> {
         // How exactly it caches is not known: less is expected of it than it may do.
         provider["cache"] = json!({ "kind": "automatic", "min_tokens": 1024, "step": 1024 });
     }
+    provider["overrides"] = Value::Array(
+        models.iter().filter_map(|model| own_wire(model, answers).transpose()).collect::<Result<_, _>>()?,
+    );
     let models = models.iter().map(|model| model_row(name, model, answers, protocol));
     Ok(json!({ "providers": [provider], "models": models.collect::<Result<Vec<_>, _>>()? }))
+}
+
+/// The override for a model that has an address or a protocol of its own.
+fn own_wire(model: &Value, answers: bool) -> Result<Option<Value>, String> {
+    // In a pattern, these have another meaning.
+    let Some(id) = model["id"].as_str().filter(|id| !id.contains(['*', '?', '[', '|'])) else {
+        return Ok(None);
+    };
+    let mut wire = json!({ "models": id });
+    if let Some(url) = model["baseUrl"].as_str() {
+        wire["base_url"] = json!(url);
+    }
+    if let Some(api) = model["api"].as_str().filter(|_| !answers) {
+        wire["protocol"] = json!(protocol_of(api)?);
+    }
+    Ok(wire.as_object().is_some_and(|fields| fields.len() > 1).then_some(wire))
 }
 
 fn model_row(

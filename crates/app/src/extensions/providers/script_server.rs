@@ -19,9 +19,9 @@ use tokio::sync::mpsc;
 
 use super::super::api::to_script;
 use super::super::models::target_to_script;
-use super::ExtensionProvider;
 use super::answer::ScriptAnswer;
-use super::request::context_of;
+use super::request::{ContextFacts, context_of};
+use super::{ExtensionProvider, ExtensionProviders};
 use crate::clock::now;
 
 pub struct ScriptServer {
@@ -43,14 +43,15 @@ impl ScriptServer {
         let host = self.provider.host().map_err(refused)?;
         let key = self.provider.key(&host).await.map_err(refused)?;
         let (number, events) = host.follow_answer();
-        let payload = self.payload(&prompt, key, number);
+        let providers = host.setting.providers.clone();
+        let payload = self.payload(&prompt, key, number, &providers);
         let id = self.provider.id().to_owned();
         let call = async move {
             let ended = host.call(CallKind::Provider, &id, payload.to_string()).await;
             host.forget_answer(number);
             ended.map(drop)
         };
-        let answer = ScriptAnswer::new(&self.target.model.id);
+        let answer = ScriptAnswer::new(&self.target.model.id, Box::new(move |id| providers.keep_call_id(id)));
         let mut running = RunningAnswer { call: call.boxed(), events, answer, call_ended: false };
         // The response begins with the answer: until then, the request waits.
         let first = running.next_bytes().await;
@@ -67,8 +68,19 @@ impl ScriptServer {
     }
 
     /// What `providers.js` needs for the answer.
-    fn payload(&self, prompt: &Prompt, key: Option<String>, number: u64) -> Value {
-        let api = self.provider.api().unwrap_or_default();
+    fn payload(
+        &self,
+        prompt: &Prompt,
+        key: Option<String>,
+        number: u64,
+        providers: &ExtensionProviders,
+    ) -> Value {
+        let facts = ContextFacts {
+            provider: self.provider.id(),
+            api: self.provider.api().unwrap_or_default(),
+            now: now().as_millisecond(),
+            call_id: &|kept| providers.call_id(kept),
+        };
         let mut options = json!({ "maxTokens": prompt.max_tokens, "sessionId": self.session });
         if let Some(key) = key {
             options["apiKey"] = json!(key);
@@ -81,7 +93,7 @@ impl ScriptServer {
             "what": "answer",
             "request": number,
             "model": to_script(&target_to_script(&self.target)),
-            "context": context_of(prompt, self.provider.id(), api, now().as_millisecond()),
+            "context": context_of(prompt, &facts),
             "options": options,
         })
     }

@@ -5,27 +5,22 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use hardpan_models::ProviderProfile;
+use hardpan_context::Target;
 use hardpan_providers::{HttpRequest, HttpResponse, HttpTransport, Transport, TransportError, codec};
 
 use super::ExtensionProvider;
 
 pub struct SignedTransport {
     provider: Arc<ExtensionProvider>,
-    profile: ProviderProfile,
+    target: Target,
     /// Whether requests have a key without a login.
     has_key: bool,
     http: HttpTransport,
 }
 
 impl SignedTransport {
-    pub fn new(
-        provider: Arc<ExtensionProvider>,
-        profile: ProviderProfile,
-        has_key: bool,
-        http: HttpTransport,
-    ) -> Self {
-        SignedTransport { provider, profile, has_key, http }
+    pub fn new(provider: Arc<ExtensionProvider>, target: Target, has_key: bool, http: HttpTransport) -> Self {
+        SignedTransport { provider, target, has_key, http }
     }
 
     async fn send_signed(&self, mut request: HttpRequest) -> Result<HttpResponse, TransportError> {
@@ -35,7 +30,8 @@ impl SignedTransport {
 
     async fn sign(&self, request: &mut HttpRequest) -> Result<(), String> {
         let host = self.provider.host()?;
-        self.provider.allow(&host, Some(&self.profile)).await?;
+        let Target { provider, profile, .. } = &self.target;
+        self.provider.allow(&host, Some((provider, profile))).await?;
         let Some(key) = self.provider.login_key(&host).await? else {
             return match self.provider.login_name() {
                 Some(login) if !self.has_key => {
@@ -44,7 +40,8 @@ impl SignedTransport {
                 _ => Ok(()),
             };
         };
-        for (name, value) in codec(self.profile.protocol).headers(Some(&key)) {
+        let bearer = self.provider.has_auth_header().then(|| ("authorization", format!("Bearer {key}")));
+        for (name, value) in codec(profile.protocol).headers(Some(&key)).into_iter().chain(bearer) {
             match request.headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
                 Some((_, known)) => *known = value,
                 None => request.headers.push((name.to_owned(), value)),
