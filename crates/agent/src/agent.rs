@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     /// The one before it, to compare both.
     pub request_before: Mutex<Option<Arc<LastRequest>>>,
     pub abort: Mutex<CancellationToken>,
+    /// Cancels each of the tool calls that run, by their ids.
+    pub running_calls: Mutex<BTreeMap<Arc<str>, CancellationToken>>,
     /// Tells a failed request that waits to be sent again.
     pub retry_now: Notify,
     /// Cancels the shell commands that the user is running.
@@ -132,6 +134,7 @@ impl Agent {
             request_before: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
             retry_now: Notify::new(),
+            running_calls: Mutex::default(),
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
             bill_listeners: Mutex::default(),

@@ -96,6 +96,28 @@ impl From<NotRun> for CallOutcome {
     }
 }
 
+/// A call whose tool runs. It can be stopped alone until this is dropped.
+struct RunningCall<'a> {
+    agent: &'a Agent,
+    id: &'a Arc<str>,
+    token: CancellationToken,
+}
+
+impl<'a> RunningCall<'a> {
+    /// `run` stops it together with the run.
+    fn begin(agent: &'a Agent, id: &'a Arc<str>, run: &CancellationToken) -> Self {
+        let token = run.child_token();
+        lock(&agent.inner.running_calls).insert(id.clone(), token.clone());
+        RunningCall { agent, id, token }
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        lock(&self.agent.inner.running_calls).remove(self.id);
+    }
+}
+
 impl From<ToolOutcome> for CallOutcome {
     fn from(outcome: ToolOutcome) -> Self {
         CallOutcome { outcome, not_run: None }
@@ -478,6 +500,13 @@ impl Agent {
         NotRun::new(reason, fill_template(phrase, &[("name", name), ("tools", &names.join(", "))]))
     }
 
+    /// Stops a tool call that runs: the model is told, and the run goes on. False if no such call runs.
+    pub fn stop_tool_call(&self, call_id: &str) -> bool {
+        let running = lock(&self.inner.running_calls);
+        let call = running.get(call_id);
+        call.inspect(|token| token.cancel()).is_some()
+    }
+
     /// Runs a tool, and emits its progress meanwhile.
     async fn execute_tool(
         &self,
@@ -495,6 +524,7 @@ impl Agent {
             knowledge: &knowledge,
             progress: &progress,
         };
+        let running_call = RunningCall::begin(self, &call.call.id, token);
         // Called within the future, so that a panic in the tool's first line is caught too.
         let args = Arc::new(call.call.arguments.value());
         let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
@@ -503,7 +533,9 @@ impl Agent {
         let result: CallOutcome = loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => break self.aborted_call(NotRunReason::Stopped).into(),
+                () = running_call.token.cancelled() => {
+                    break self.aborted_call(NotRunReason::Stopped).into();
+                }
                 outcome = &mut running => {
                     let broke = || ToolOutcome::failed(self.inner.setup.texts.phrases.agent.tool_broke.as_str());
                     break outcome.unwrap_or_else(|_| broke()).into();

@@ -2,6 +2,8 @@
 //! JSON-RPC in lines, on standard input and output. A session of the protocol is a conversation with a
 //! folder of its own; a process has as many as the editor opens.
 
+mod command_outputs; // CommandOutputs: how the client shows what commands print
+pub mod command_terminal; // CommandTerminal: a terminal of the client that shows a command
 mod connection; // Connection: lines to the client, requests to it and their answers
 mod content; // PromptContent: what a client's prompt says, as an input
 mod editor_servers; // the MCP servers that an editor passes on
@@ -11,6 +13,7 @@ mod options; // modes, models and thinking as the client's choices
 mod prompter; // ClientPrompter: asks the person through the client
 mod server; // AcpServer: requests by method
 mod session; // AcpSession: one conversation
+mod terminal_text; // TerminalText: what a terminal has to print next
 mod tool_calls; // CallView: what a client shows of a tool call
 mod updates; // UpdateMapper: from the agent's events to updates
 

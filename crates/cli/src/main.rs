@@ -60,6 +60,9 @@ fn main() -> ExitCode {
     // the sandbox, this does not return.
     hardpan_sandbox::SandboxLauncher::install("__sandbox");
     hardpan_sandbox::forbid_core_dumps();
+    if let Some(code) = acp::command_terminal::run_if_asked() {
+        return ExitCode::from(code);
+    }
     let args = args::Args::read();
     let started = logging::start(args.log.as_deref()).map_err(anyhow::Error::from);
     match started.and_then(|()| run::run(&args)) {

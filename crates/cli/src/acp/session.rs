@@ -121,8 +121,7 @@ impl AcpSession {
         let Some(mut queue) = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
-        let shows_notices = self.connection.client().session.is_some_and(|session| session.notices.is_some());
-        let mut mapper = UpdateMapper::new(&self.app, &self.changes, shows_notices);
+        let mut mapper = UpdateMapper::new(&self.app, &self.changes, &self.connection);
         let session = self.clone();
         tokio::spawn(async move {
             while let Some(item) = queue.next().await {
@@ -131,7 +130,7 @@ impl AcpSession {
                         if is_reload(&event) {
                             session.update(session.commands());
                         }
-                        mapper.updates(&event)
+                        mapper.updates(&event).await
                     }
                     QueueItem::Own(SessionItem::Message(message)) => {
                         session.connection.write(&message).await;
@@ -146,6 +145,7 @@ impl AcpSession {
                 for update in updates {
                     session.write_update(update).await;
                 }
+                mapper.release_terminals().await;
             }
         });
         let session = self.clone();

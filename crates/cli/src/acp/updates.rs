@@ -19,6 +19,8 @@ use hardpan_panels::TodoStatus;
 use hardpan_prompt::{MessageBody, MessagePart};
 use serde_json::Value;
 
+use super::command_outputs::CommandOutputs;
+use super::connection::Connection;
 use super::tool_calls::{CallView, location, result_content, text_content};
 
 /// What the calls that run make of files, by the id of the call.
@@ -31,6 +33,7 @@ pub struct UpdateMapper {
     /// The calls that the client knows and that have not ended.
     open_calls: BTreeMap<Arc<str>, CallProgress>,
     plan: Vec<(String, TodoStatus)>,
+    outputs: CommandOutputs,
     /// Whether the client shows notices; otherwise they come as thoughts.
     shows_notices: bool,
 }
@@ -43,28 +46,43 @@ enum CallProgress {
 }
 
 impl UpdateMapper {
-    pub fn new(app: &Arc<ConversationApp>, changes: &CallChanges, shows_notices: bool) -> Self {
+    pub fn new(app: &Arc<ConversationApp>, changes: &CallChanges, connection: &Connection) -> Self {
+        let shows_notices = connection.client().session.is_some_and(|session| session.notices.is_some());
+        let outputs = CommandOutputs::new(app, connection);
         let (app, changes) = (app.clone(), changes.clone());
         let plan = app.panels.todos();
-        UpdateMapper { app, changes, open_calls: BTreeMap::new(), plan, shows_notices }
+        UpdateMapper { app, changes, open_calls: BTreeMap::new(), plan, outputs, shows_notices }
+    }
+
+    /// Gives back the terminals of calls that have ended, once the client has been told of the end.
+    pub async fn release_terminals(&mut self) {
+        self.outputs.release_ended().await;
     }
 
     /// What a client is told about an event, in order.
-    pub fn updates(&mut self, event: &AgentEvent) -> Vec<SessionUpdate> {
+    pub async fn updates(&mut self, event: &AgentEvent) -> Vec<SessionUpdate> {
         match event {
             AgentEvent::MessageUpdate(MessageUpdate { delta, .. }) => self.delta(delta).into_iter().collect(),
             AgentEvent::MessageEnd(MessageEnd { message, .. }) => self.message_end(&message.body),
             AgentEvent::ToolExecutionStart(ToolExecutionStart { call_id, tool_name, args }) => {
                 let mut updates: Vec<SessionUpdate> =
                     self.describe(call_id, tool_name, args).into_iter().collect();
+                let terminal = self.outputs.begin(call_id, tool_name, args).await;
+                let content = terminal.map(|terminal| vec![terminal]).or_else(|| self.change(call_id));
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-                updates.push(call_update(call_id, fields.content(self.change(call_id))));
+                updates.push(call_update(call_id, fields.content(content)));
                 updates
             }
             AgentEvent::ToolExecutionUpdate(ToolExecutionUpdate { call_id, partial, .. }) => {
-                vec![call_update(call_id, ToolCallUpdateFields::new().content(text_content(partial)))]
+                match self.outputs.show(call_id, partial) {
+                    Some(update) => update.into_iter().collect(),
+                    None => {
+                        let fields = ToolCallUpdateFields::new().content(text_content(partial));
+                        vec![call_update(call_id, fields)]
+                    }
+                }
             }
-            AgentEvent::ToolExecutionEnd(end) => self.call_end(end),
+            AgentEvent::ToolExecutionEnd(end) => self.call_end(end).await,
             AgentEvent::TaskUpdate(TaskUpdate { call_id, agent, activity, .. }) => {
                 let text = text_content(&format!("{agent}: {activity}"));
                 vec![call_update(call_id, ToolCallUpdateFields::new().content(text))]
@@ -88,6 +106,7 @@ impl UpdateMapper {
             AgentEvent::AgentEnd(_) => {
                 // Calls that did not run, and those of sub-agents, have no end here.
                 self.changes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.outputs.end_all();
                 Vec::new()
             }
             _ => Vec::new(),
@@ -102,6 +121,7 @@ impl UpdateMapper {
                 self.open_calls.insert(call_id.as_str().into(), CallProgress::Announced);
                 let view = CallView::new(name, &Value::Null, &self.app.scope);
                 let call = ToolCall::new(call_id.clone(), view.title).kind(view.kind).name(name.clone());
+                let call = self.outputs.announce(name, call);
                 Some(SessionUpdate::ToolCall(call.status(ToolCallStatus::Pending)))
             }
             MessageDelta::Arguments { .. } => None,
@@ -142,6 +162,7 @@ impl UpdateMapper {
             None => {
                 let call =
                     ToolCall::new(id.clone(), title).kind(kind).locations(locations).name(tool.to_owned());
+                let call = self.outputs.announce(tool, call);
                 Some(SessionUpdate::ToolCall(call.raw_input(args.clone())))
             }
         }
@@ -152,12 +173,18 @@ impl UpdateMapper {
         changes.get(id).map(|diff| vec![ToolCallContent::Diff(diff.clone())])
     }
 
-    fn call_end(&mut self, end: &ToolExecutionEnd) -> Vec<SessionUpdate> {
+    async fn call_end(&mut self, end: &ToolExecutionEnd) -> Vec<SessionUpdate> {
         let ToolExecutionEnd { call_id, content, details, is_error, .. } = end;
         self.open_calls.remove(call_id);
         let change = self.change(call_id).filter(|_| !is_error);
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).remove(call_id);
-        let mut fields = end_fields(*is_error).content(change.unwrap_or_else(|| result_content(content)));
+        let shown = self.outputs.end(end).await;
+        let content = match (change, &shown) {
+            (Some(change), _) => change,
+            (None, Some(shown)) => vec![shown.terminal.clone()],
+            (None, None) => result_content(content),
+        };
+        let mut fields = end_fields(*is_error).content(content);
         if let Some(details) = details {
             let line = details["first_changed_line"].as_u64().and_then(|line| u32::try_from(line).ok());
             if let (Some(line), Some(path)) = (line, details["path"].as_str()) {
@@ -167,7 +194,8 @@ impl UpdateMapper {
             }
             fields = fields.raw_output(details.clone());
         }
-        let mut updates = vec![call_update(call_id, fields)];
+        let (mut updates, meta) = shown.map(|shown| (shown.last_output, shown.meta)).unwrap_or_default();
+        updates.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id.clone(), fields).meta(meta)));
         updates.extend(self.plan_change());
         updates
     }

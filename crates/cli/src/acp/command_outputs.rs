@@ -1,0 +1,177 @@
+//! [`CommandOutputs`]: how a client shows what commands print: in a terminal of its own, in one that it
+//! only draws, or as text.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    Meta, SessionUpdate, Terminal, ToolCall, ToolCallContent, ToolCallUpdate, ToolCallUpdateFields,
+};
+use hardpan_agent::events::ToolExecutionEnd;
+use hardpan_app::ConversationApp;
+use hardpan_prompt::MessagePart;
+use serde_json::{Value, json};
+
+use super::command_terminal::{CommandEnd, CommandTerminal};
+use super::connection::Connection;
+use super::terminal_text::TerminalText;
+
+/// The tool whose calls are commands.
+const COMMAND_TOOL: &str = "bash";
+
+/// By this field of its abilities a client says that it draws terminals from updates. It is no part of the
+/// protocol: several editors have it, and the adapters of other agents use it.
+const DRAWS_TERMINALS: &str = "terminal_output";
+
+/// The outputs of one conversation.
+pub struct CommandOutputs {
+    app: Arc<ConversationApp>,
+    connection: Connection,
+    style: OutputStyle,
+    open: BTreeMap<Arc<str>, OpenOutput>,
+    ended: Vec<CommandTerminal>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OutputStyle {
+    /// As content of the call, told anew as it grows.
+    Text,
+    /// In a terminal that the client draws from what it is told.
+    Drawn,
+    /// In a terminal of the client's.
+    Terminal,
+}
+
+enum OpenOutput {
+    Drawn(TerminalText),
+    Terminal(CommandTerminal),
+}
+
+/// How a client is told of the end of a command that it shows in a terminal.
+pub struct ShownEnd {
+    /// What shows the terminal.
+    pub terminal: ToolCallContent,
+    /// What was printed last.
+    pub last_output: Vec<SessionUpdate>,
+    pub meta: Option<Meta>,
+}
+
+impl CommandOutputs {
+    pub fn new(app: &Arc<ConversationApp>, connection: &Connection) -> Self {
+        let client = connection.client();
+        let draws = client.meta.is_some_and(|meta| meta.get(DRAWS_TERMINALS) == Some(&Value::Bool(true)));
+        let style = match client.terminal {
+            _ if draws => OutputStyle::Drawn,
+            true if is_out_of_reach_for_commands(app) => OutputStyle::Terminal,
+            _ => OutputStyle::Text,
+        };
+        let (open, ended) = Default::default();
+        CommandOutputs { app: app.clone(), connection: connection.clone(), style, open, ended }
+    }
+
+    /// A call as the client is first told of it.
+    pub fn announce(&self, tool: &str, call: ToolCall) -> ToolCall {
+        if self.style != OutputStyle::Drawn || tool != COMMAND_TOOL {
+            return call;
+        }
+        let (id, folder) = (call.tool_call_id.0.clone(), self.app.scope.folder.display().to_string());
+        let info = meta(&[("terminal_info", json!({ "terminal_id": id, "cwd": folder }))]);
+        call.content(vec![terminal_content(id)]).meta(info)
+    }
+
+    /// A call begins. What shows its output, unless that is text.
+    pub async fn begin(&mut self, id: &Arc<str>, tool: &str, args: &Value) -> Option<ToolCallContent> {
+        let command = args["command"].as_str().filter(|_| tool == COMMAND_TOOL)?;
+        let (output, terminal) = match self.style {
+            OutputStyle::Text => return None,
+            OutputStyle::Drawn => (OpenOutput::Drawn(TerminalText::default()), terminal_content(id.clone())),
+            OutputStyle::Terminal => {
+                let terminal = CommandTerminal::open(&self.app, &self.connection, id, command).await?;
+                let shown = terminal_content(terminal.id.0.clone());
+                (OpenOutput::Terminal(terminal), shown)
+            }
+        };
+        self.open.insert(id.clone(), output);
+        Some(terminal)
+    }
+
+    /// Shows the output so far. None if it is shown as text; otherwise the update that says it, if one does.
+    pub fn show(&mut self, id: &Arc<str>, visible: &str) -> Option<Option<SessionUpdate>> {
+        Some(match self.open.get_mut(id)? {
+            OpenOutput::Drawn(text) => drawn_output(id, text, visible),
+            OpenOutput::Terminal(terminal) => {
+                terminal.show(visible);
+                None
+            }
+        })
+    }
+
+    /// A call has ended. None if its output is shown as text.
+    pub async fn end(&mut self, event: &ToolExecutionEnd) -> Option<ShownEnd> {
+        let id = &event.call_id;
+        let end = CommandEnd::read(event.details.as_ref());
+        // The result has the output, and notes about it, which the person reads there, too.
+        let texts = event.content.iter().filter_map(|part| match part {
+            MessagePart::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let result: String = texts.collect();
+        match self.open.remove(id)? {
+            OpenOutput::Drawn(mut text) => {
+                let exit = json!({ "terminal_id": id, "exit_code": end.exit_code, "signal": end.signal });
+                Some(ShownEnd {
+                    terminal: terminal_content(id.clone()),
+                    last_output: drawn_output(id, &mut text, &result).into_iter().collect(),
+                    meta: Some(meta(&[("terminal_exit", exit)])),
+                })
+            }
+            OpenOutput::Terminal(mut terminal) => {
+                terminal.show(&result);
+                terminal.end(&end).await;
+                let shown = terminal_content(terminal.id.0.clone());
+                self.ended.push(terminal);
+                Some(ShownEnd { terminal: shown, last_output: Vec::new(), meta: None })
+            }
+        }
+    }
+
+    /// No call runs any more.
+    pub fn end_all(&mut self) {
+        let open = std::mem::take(&mut self.open).into_values();
+        self.ended.extend(open.filter_map(|output| match output {
+            OpenOutput::Terminal(terminal) => Some(terminal),
+            OpenOutput::Drawn(_) => None,
+        }));
+    }
+
+    /// Gives terminals back.
+    pub async fn release_ended(&mut self) {
+        for terminal in self.ended.drain(..) {
+            terminal.release().await;
+        }
+    }
+}
+
+/// Whether commands cannot put another program in the place of this one, which runs in the terminal
+/// outside of the sandbox.
+fn is_out_of_reach_for_commands(app: &ConversationApp) -> bool {
+    let program = std::env::current_exe().and_then(|path| path.canonicalize());
+    let is_below = |folder: &Path, path: &Path| path.starts_with(folder.canonicalize().unwrap_or_default());
+    program.is_ok_and(|path| !is_below(&app.scope.root, &path) && !is_below(&std::env::temp_dir(), &path))
+}
+
+fn terminal_content(id: Arc<str>) -> ToolCallContent {
+    ToolCallContent::Terminal(Terminal::new(id))
+}
+
+fn drawn_output(id: &Arc<str>, text: &mut TerminalText, visible: &str) -> Option<SessionUpdate> {
+    let data = text.advance(visible);
+    let output = || meta(&[("terminal_output", json!({ "terminal_id": id, "data": data }))]);
+    let update = || ToolCallUpdate::new(id.clone(), ToolCallUpdateFields::new()).meta(output());
+    (!data.is_empty()).then(|| SessionUpdate::ToolCallUpdate(update()))
+}
+
+fn meta(fields: &[(&str, Value)]) -> Meta {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
