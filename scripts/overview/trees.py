@@ -10,26 +10,28 @@
 Folders that exist are left alone.
 """
 
-import io
+import glob
 import json
 import os
 import posixpath
-import re
+import subprocess
 import sys
 import tarfile
-import urllib.parse
-import urllib.request
+import tempfile
 
-NPM = "https://registry.npmjs.org/@{scope}/pi-{name}/-/pi-{name}-{version}.tgz"
 PI = {"pi": ("earendil-works", "0.87.1"), "pi-2025": ("mariozechner", "0.13.2")}
 # Packages, and their folders in the repository.
 PI_PACKAGES = {"coding-agent": "coding-agent", "tui": "tui", "ai": "ai", "agent-core": "agent"}
 PYPI = {"scrapy": None, "django": None, "openai-agents": "0.6.7"}  # None: the newest version
 
 
-def fetch(url):
-    with urllib.request.urlopen(url, timeout=120) as answer:
-        return answer.read()
+def download(command):
+    """The one archive that a package manager's command puts into its working folder."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
+        found = glob.glob(os.path.join(place, "*.t*gz"))
+        with tarfile.open(found[0], mode="r:gz") as archive:
+            yield from members(archive)
 
 
 def write(folder, path, content):
@@ -39,19 +41,18 @@ def write(folder, path, content):
         file.write(content)
 
 
-def members(package):
+def members(archive):
     """The files of a package without its top folder."""
-    with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as archive:
-        for member in archive:
-            path = posixpath.normpath(member.name.partition("/")[2])
-            if member.isfile() and not path.startswith(("..", "/")):
-                yield path, archive.extractfile(member).read()
+    for member in archive:
+        path = posixpath.normpath(member.name.partition("/")[2])
+        if member.isfile() and not path.startswith(("..", "/")):
+            yield path, archive.extractfile(member).read()
 
 
 def fetch_pi(folder, scope, version):
     for package, name in PI_PACKAGES.items():
         top = f"packages/{name}"
-        for path, content in members(fetch(NPM.format(scope=scope, name=package, version=version))):
+        for path, content in download(["npm", "pack", "--silent", f"@{scope}/pi-{package}@{version}"]):
             if path.endswith(".js.map"):
                 mapped = json.loads(content)
                 sources = zip(mapped["sources"], mapped.get("sourcesContent") or [])
@@ -64,15 +65,9 @@ def fetch_pi(folder, scope, version):
 
 
 def fetch_pypi(folder, name, version):
-    if version:
-        about = f"https://pypi.org/simple/{name}/"
-        file = re.escape(f"{name.replace('-', '_')}-{version}.tar.gz")
-        url = re.search(f'href="([^"]*{file})', fetch(about).decode()).group(1)
-    else:
-        about = f"https://pypi.org/pypi/{name}/json"
-        files = json.loads(fetch(about))["urls"]
-        url = next(file["url"] for file in files if file["packagetype"] == "sdist")
-    for path, content in members(fetch(urllib.parse.urljoin(about, url))):
+    wanted = f"{name}=={version}" if version else name
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    for path, content in download([*pip, wanted]):
         write(folder, path, content)
 
 
