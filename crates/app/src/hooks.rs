@@ -100,6 +100,12 @@ impl Hooks {
                 tell(agent, reason, NoteLevel::Warning);
                 agent.abort();
             }
+            if let (Some(updated), Some(_)) = (output.updated_input, tool) {
+                // The next hook reads what this one made of it.
+                let changed = payload::changed_arguments(&given["tool_input"], &updated, &self.place.root);
+                given["tool_input"] = payload::arguments(&changed, &self.place.root);
+                wanted.updated_input.get_or_insert_default().extend(updated);
+            }
             let contexts = wanted.context.take().into_iter().chain(output.context);
             let contexts: Vec<String> = contexts.collect();
             wanted.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
@@ -118,7 +124,14 @@ impl Hooks {
     ) -> Result<ToolCallReply, HandlerError> {
         let payload = payload::of_call(&event, &self.place.root);
         let wanted = self.run(&agent, HookEvent::PreToolUse, Some(&event.tool_name), payload).await?;
-        Ok(wanted.objection.map_or(ToolCallReply::Allow, |reason| ToolCallReply::Block { reason }))
+        Ok(match (wanted.objection, wanted.updated_input) {
+            (Some(reason), _) => ToolCallReply::Block { reason },
+            (None, None) => ToolCallReply::Allow,
+            (None, Some(updated)) => {
+                let input = payload::changed_arguments(&event.input, &updated, &self.place.root);
+                ToolCallReply::Change { input }
+            }
+        })
     }
 
     async fn after_call(

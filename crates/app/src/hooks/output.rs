@@ -2,6 +2,7 @@
 
 use hardpan_sandbox::{ProcessEnd, ProgramOutput};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// The exit code that objects; the reason is on standard error.
 const OBJECTS: i32 = 2;
@@ -17,6 +18,8 @@ pub struct HookOutput {
     pub message: Option<String>,
     /// Why the run should end.
     pub stop: Option<String>,
+    /// Arguments that the call should have instead of those that it has.
+    pub updated_input: Option<Map<String, Value>>,
 }
 
 /// Why a hook said nothing that can be used.
@@ -39,9 +42,9 @@ pub enum HookError {
         /// The end of what it printed to standard error.
         errors: String,
     },
-    /// It asks for what hooks cannot do here.
-    #[error("it asks for `{0}`, which hooks cannot do here")]
-    Unsupported(&'static str),
+    /// It wants other arguments that are none.
+    #[error("its `updatedInput` is not an object with arguments")]
+    InvalidInput,
     /// What waited for it was stopped.
     #[error("it was stopped")]
     Stopped,
@@ -64,7 +67,7 @@ struct Printed {
 struct Specific {
     permission_decision: Option<String>,
     permission_decision_reason: Option<String>,
-    updated_input: Option<serde_json::Value>,
+    updated_input: Option<Value>,
     additional_context: Option<String>,
 }
 
@@ -95,9 +98,11 @@ impl HookOutput {
             return Ok(HookOutput { context, ..HookOutput::default() });
         };
         let specific = json.hook_specific_output;
-        if specific.updated_input.is_some() {
-            return Err(HookError::Unsupported("updatedInput"));
-        }
+        let updated_input = match specific.updated_input {
+            None => None,
+            Some(Value::Object(fields)) => Some(fields),
+            Some(_) => return Err(HookError::InvalidInput),
+        };
         let is_denied = specific.permission_decision.as_deref() == Some("deny");
         let objects = is_denied || json.decision.as_deref() == Some("block");
         let reason = specific.permission_decision_reason.filter(|_| is_denied).or(json.reason);
@@ -107,6 +112,7 @@ impl HookOutput {
             message: json.system_message,
             stop: (json.r#continue == Some(false))
                 .then(|| json.stop_reason.unwrap_or_else(|| "a hook stopped it".to_owned())),
+            updated_input,
         })
     }
 }
@@ -166,10 +172,7 @@ mod tests {
         );
         let error = HookOutput::read(&ended(1, "", "first\nNameError: x")).expect_err("fails");
         assert_eq!(error.to_string(), "it ended with exit code 1: NameError: x");
-        let changed = r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {}}}"#;
-        assert!(matches!(
-            HookOutput::read(&ended(0, changed, "")),
-            Err(HookError::Unsupported("updatedInput"))
-        ));
+        let changed = r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": ["ls"]}}"#;
+        assert!(matches!(HookOutput::read(&ended(0, changed, "")), Err(HookError::InvalidInput)));
     }
 }

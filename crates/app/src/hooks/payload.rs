@@ -6,7 +6,7 @@ use hardpan_agent::Agent;
 use hardpan_agent::CompactReason;
 use hardpan_agent::events::{SessionBeforeCompact, ToolCallEvent, ToolResultEvent};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::settings::HookEvent;
 
@@ -86,7 +86,7 @@ fn call(name: &str, id: &str, input: &Value, folder: &Path) -> Value {
 }
 
 /// The arguments under our names, and under those that other hooks look for.
-fn arguments(input: &Value, folder: &Path) -> Value {
+pub fn arguments(input: &Value, folder: &Path) -> Value {
     let Value::Object(fields) = input else { return input.clone() };
     let mut fields = fields.clone();
     if let Some(path) = fields.get("path").and_then(Value::as_str) {
@@ -101,6 +101,30 @@ fn arguments(input: &Value, folder: &Path) -> Value {
         edits.iter_mut().for_each(|edit| *edit = arguments(edit, folder));
     }
     Value::Object(fields)
+}
+
+/// The arguments of a call with the changes that a hook made to what it read of them. What the hook left as it
+/// was, or left out, stays.
+pub fn changed_arguments(input: &Value, updated: &Map<String, Value>, folder: &Path) -> Value {
+    let given = arguments(input, folder);
+    let mut changed = input.clone();
+    for (name, value) in updated.iter().filter(|(name, value)| given.get(name) != Some(value)) {
+        let own_name =
+            OTHER_ARGUMENTS.iter().find(|(_, other)| other == name).map_or(&**name, |(own, _)| own);
+        let own_name = if own_name == "file_path" && given.get("path").is_some() { "path" } else { own_name };
+        changed[own_name] = match (name.as_str(), value) {
+            ("edits", Value::Array(edits)) => {
+                let before = |index: usize| input["edits"].get(index).cloned().unwrap_or_else(|| json!({}));
+                let edits = edits.iter().enumerate().map(|(index, edit)| match edit {
+                    Value::Object(fields) => changed_arguments(&before(index), fields, folder),
+                    other => other.clone(),
+                });
+                edits.collect()
+            }
+            _ => value.clone(),
+        };
+    }
+    changed
 }
 
 fn text_of(content: &[MessagePart]) -> String {
@@ -130,5 +154,35 @@ mod tests {
             },
         });
         assert_eq!(payload, expected);
+    }
+
+    #[test]
+    fn changes_count_under_either_name_and_the_rest_stays() {
+        let changed = |input: Value, updated: Value| {
+            changed_arguments(&input, updated.as_object().expect("an object"), Path::new("/work"))
+        };
+        let bash = json!({ "command": "rm -r build", "timeout": 5 });
+        assert_eq!(
+            changed(bash, json!({ "command": "ls build" })),
+            json!({ "command": "ls build", "timeout": 5 })
+        );
+        let write = json!({ "path": "a.rs", "content": "x" });
+        let whole = json!({ "path": "a.rs", "file_path": "/work/b.rs", "content": "x" });
+        assert_eq!(changed(write.clone(), whole), json!({ "path": "/work/b.rs", "content": "x" }));
+        assert_eq!(
+            changed(write, json!({ "path": "c.rs", "file_path": "/work/a.rs" })),
+            json!({ "path": "c.rs", "content": "x" })
+        );
+        let edit = json!({ "path": "a.rs", "edits": [{ "old_text": "a", "new_text": "b" }] });
+        let edits = json!({ "edits": [
+            { "old_text": "a", "old_string": "a", "new_text": "b", "new_string": "c" },
+            { "old_string": "d", "new_string": "e" },
+        ] });
+        assert_eq!(
+            changed(edit, edits),
+            json!({ "path": "a.rs", "edits": [
+                { "old_text": "a", "new_text": "c" }, { "old_text": "d", "new_text": "e" },
+            ] })
+        );
     }
 }

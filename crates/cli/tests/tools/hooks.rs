@@ -49,7 +49,7 @@ fn a_hook_that_fails_blocks_the_call_and_is_named() {
         ("no-such-program", "exit code 127"),
         ("sleep 60", "stopped after 1 s"),
         ("yes", "printed more than"),
-        (r#"echo '{"hookSpecificOutput": {"updatedInput": {}}}'"#, "updatedInput"),
+        (r#"echo '{"hookSpecificOutput": {"updatedInput": "ls"}}'"#, "updatedInput"),
     ] {
         let config = format!("[[hooks.PreToolUse]]\ntimeout = 1\ncommand = '''{command}'''\n");
         let cli = TestCli::new(&config);
@@ -59,6 +59,32 @@ fn a_hook_that_fails_blocks_the_call_and_is_named() {
         assert!(cli.last_result().contains(told), "{command}: {}", cli.last_result());
         assert!(ran.stderr.contains("hooks") && ran.stderr.contains(told), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn a_hook_changes_a_call_and_rules_are_about_what_runs() {
+    let changed =
+        r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "COMMAND"}}}"#;
+    let config = |deny: &str, command: &str| {
+        let changed = changed.replace("COMMAND", command);
+        let first = format!("[[hooks.PreToolUse]]\nmatcher = \"Bash\"\ncommand = '''echo '{changed}' '''\n");
+        format!("deny = [{deny}]\n{first}[[hooks.PreToolUse]]\ncommand = \"cat > call.json\"\n")
+    };
+    let cli = TestCli::new(&config("", "echo slow"));
+    let ran = cli.print(&["-p", "Be quick", "--yes"]);
+    assert_eq!((ran.code, &*cli.last_result()), (Some(0), "slow\n"), "{}", ran.stderr);
+    let read: Value = serde_json::from_str(&cli.read("call.json")).expect("JSON");
+    assert_eq!(read["tool_input"], serde_json::json!({"command": "echo slow", "timeout": 1}));
+    let calls = cli.messages().into_iter().filter_map(|message| match &*message.body {
+        MessageBody::Assistant { content, .. } => Some(format!("{content:?}")),
+        _ => None,
+    });
+    assert!(calls.collect::<String>().contains("echo quick"), "the conversation keeps what the model wrote");
+
+    let cli = TestCli::new(&config("\"bash(touch)\"", "touch made"));
+    let ran = cli.print(&["-p", "Be quick", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!cli.exists("made") && cli.last_result().contains("touch"), "{}", cli.last_result());
 }
 
 #[test]
