@@ -557,6 +557,8 @@ mod extension_events;
 mod extension_models;
 #[path = "embedding/extension_platform.rs"]
 mod extension_platform;
+#[path = "embedding/extension_provider_parts.rs"]
+mod extension_provider_parts;
 #[path = "embedding/extension_providers.rs"]
 mod extension_providers;
 #[path = "embedding/extension_typings.rs"]

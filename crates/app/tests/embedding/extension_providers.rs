@@ -20,7 +20,7 @@ use super::extensions::{FINE, TestConversation, example};
 use super::subagents::{TaskHome, prompt, results};
 
 /// What the providers below share: a message to fill, and a stream of events that is filled with it.
-const HELPERS: &str = "import { createAssistantMessageEventStream, calculateCost } from '@earendil-works/pi-ai';\n\
+pub(super) const HELPERS: &str = "import { createAssistantMessageEventStream, calculateCost } from '@earendil-works/pi-ai';\n\
     const seen = globalThis.seen = [];\n\
     const models = [{ id: 'large', name: 'Large', reasoning: true, input: ['text'], cost: { input: 10, output: 20, cacheRead: 1, cacheWrite: 0 }, contextWindow: 64000, maxTokens: 8000 }];\n\
     const begin = (model) => ({ role: 'assistant', content: [], api: model.api, provider: model.provider, model: model.id, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } }, stopReason: 'stop', timestamp: Date.now() });\n\
@@ -43,7 +43,7 @@ async fn open_with_model(home: TaskHome, extensions: Vec<PathBuf>, model: &str) 
     open_as(home, extensions, Some(model), person).await
 }
 
-async fn open_as(
+pub(super) async fn open_as(
     home: TaskHome,
     extensions: Vec<PathBuf>,
     model: Option<&str>,
@@ -54,7 +54,7 @@ async fn open_as(
     TestConversation::with_prompter(home, options, person).await
 }
 
-async fn home_with(source: &str) -> (TaskHome, Vec<PathBuf>) {
+pub(super) async fn home_with(source: &str) -> (TaskHome, Vec<PathBuf>) {
     let home = TaskHome::new(FINE, "").await;
     home.home.write("extensions/birds.ts", source);
     let path = home.home.folder.path().join("extensions/birds.ts");
@@ -62,7 +62,7 @@ async fn home_with(source: &str) -> (TaskHome, Vec<PathBuf>) {
 }
 
 /// What the extension noted in `seen`.
-async fn seen(test: &mut TestConversation) -> Value {
+pub(super) async fn seen(test: &mut TestConversation) -> Value {
     test.take_events();
     test.say("/seen").await;
     serde_json::from_str(&test.notes().pop().unwrap()).unwrap()
@@ -70,10 +70,10 @@ async fn seen(test: &mut TestConversation) -> Value {
 
 /// Answers questions for a text in turn, and approvals with one verdict.
 #[derive(Default)]
-struct Person {
-    verdict: Option<ApprovalVerdict>,
-    texts: Mutex<Vec<&'static str>>,
-    asked: Mutex<Vec<ApprovalRequest>>,
+pub(super) struct Person {
+    pub(super) verdict: Option<ApprovalVerdict>,
+    pub(super) texts: Mutex<Vec<&'static str>>,
+    pub(super) asked: Mutex<Vec<ApprovalRequest>>,
 }
 
 impl UserPrompter for Person {
@@ -434,7 +434,7 @@ fn nest(server: &TestServer, name: &str, more: &str) -> String {
     )
 }
 
-fn fine_server() -> TestServer {
+pub(super) fn fine_server() -> TestServer {
     TestServer::start(|_, _| {
         TestResponse::events(&[
             json!({ "choices": [{ "index": 0, "delta": { "content": "Fine." }, "finish_reason": "stop" }] }),

@@ -29,6 +29,7 @@ const PROCESSES: &str = include_str!("../js/processes.js");
 const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
 const MODELS: &str = include_str!("../js/models.js");
 const PROVIDERS: &str = include_str!("../js/providers.js");
+const PROVIDER_PARTS: &str = include_str!("../js/provider_parts.js");
 const COMPONENTS: &str = include_str!("../js/components.js");
 const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
@@ -285,6 +286,9 @@ impl Engine {
         platform.set("models", models)?;
         let providers: Object = evaluate(PROVIDERS, "providers")?.call((platform.clone(),))?;
         platform.set("providers", providers)?;
+        let parts: Object =
+            evaluate(PROVIDER_PARTS, "provider-parts")?.call((platform.clone(), built_in.clone()))?;
+        platform.set("providerParts", parts)?;
         let components: Object = evaluate(COMPONENTS, "components")?.call((platform.clone(), built_in))?;
         for name in ["runCustom", "followWidget"] {
             platform.set(name, components.get::<_, Function>(name)?)?;

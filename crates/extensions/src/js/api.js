@@ -255,6 +255,7 @@
     if (typeof factory !== "function") throw new TypeError("the module's default export is not a function");
     isLoaded = false;
     await factory(pi);
+    await platform.providers.settled();
     isLoaded = true;
   }
   // A command of the user's that the extension runs by itself.

@@ -4,7 +4,22 @@
   "use strict";
   const known = new Map();
 
+  // What is not known yet of providers: an extension is loaded once it is.
+  let unfinished = [];
   function register(name, config) {
+    if (typeof name !== "string" && typeof name?.getModels === "function") {
+      const { id } = name;
+      unfinished.push(platform.providerParts.register(name, (described) => registerConfig(String(id), described)));
+      return;
+    }
+    registerConfig(name, config);
+  }
+  async function settled() {
+    const waited = unfinished;
+    unfinished = [];
+    await Promise.all(waited);
+  }
+  function registerConfig(name, config) {
     const id = String(typeof name === "string" ? name : name?.id ?? name?.name ?? "");
     const given = (typeof name === "string" ? config : name) ?? {};
     const { streamSimple, stream, oauth, ...described } = given;
@@ -136,5 +151,5 @@
   const refresh = (name, { credentials }) => needed(find(name), name).refreshToken(credentials);
 
   const requests = { answer, login, refresh, key: keyOf, models: modelsOf };
-  return { register, unregister, has: (name) => known.has(name), run: async (name, { what, ...payload }, signal) => requests[what](name, payload, signal) };
+  return { register, unregister, settled, has: (name) => known.has(name), run: async (name, { what, ...payload }, signal) => requests[what](name, payload, signal) };
 })

@@ -34,7 +34,9 @@ pub fn provider_row(name: &str, config: &Value) -> Result<Value, String> {
     if let Some(protocol) = protocol {
         provider["protocol"] = json!(protocol);
     }
-    if let Some(name) = config["apiKey"].as_str().and_then(key_variable) {
+    if let Some(names) = config["keyVariables"].as_array().filter(|_| !answers) {
+        provider["key_env"] = json!(names);
+    } else if let Some(name) = config["apiKey"].as_str().and_then(key_variable) {
         provider["key_env"] = json!([name]);
     } else if answers || config["apiKey"].is_string() || config["login"].is_object() {
         provider["key_env"] = json!([]);

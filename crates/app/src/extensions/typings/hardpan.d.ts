@@ -671,6 +671,7 @@ declare module "@mariozechner/pi-coding-agent" {
     getProviderDisplayName(provider: string): string;
     getProviderAuthStatus(provider: string): { configured: boolean };
     registerProvider(name: string, provider: Provider): void;
+    registerProvider(provider: ProviderParts): void;
     unregisterProvider(name: string): void;
     refresh(): void;
     getError(): string | undefined;
@@ -796,6 +797,17 @@ declare module "@mariozechner/pi-coding-agent" {
       modifyModels?(models: any[], credentials: OAuthCredentials): any[];
     };
   }
+  /** A provider as `createProvider` of `pi-ai` makes it. */
+  export interface ProviderParts {
+    id: string;
+    name?: string;
+    baseUrl?: string;
+    headers?: Record<string, string>;
+    auth: { apiKey?: any; oauth?: any };
+    getModels(): readonly ProviderModel[];
+    refreshModels?(context: any): Promise<void>;
+    streamSimple(model: any, context: any, options?: any): AsyncIterable<any> | Promise<AsyncIterable<any>>;
+  }
   export interface ExtensionAPI {
     on(event: "input", handler: Handler<"input">): () => void;
     on(event: "before_agent_start", handler: Handler<"before_agent_start">): () => void;
@@ -841,6 +853,7 @@ declare module "@mariozechner/pi-coding-agent" {
     registerEntryRenderer(customType: string, renderer: (...parts: any[]) => any): void;
     registerMarkdownTransformer(...parts: any[]): void;
     registerProvider(name: string, provider: Provider): void;
+    registerProvider(provider: ProviderParts): void;
     unregisterProvider(name: string): void;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
