@@ -37,6 +37,7 @@ use hardpan_extensions::{CallKind, Script, ScriptError, ScriptLimits};
 use hardpan_tools::WebClient;
 use serde::Serialize;
 
+pub(crate) use discovery::check_named;
 pub use discovery::{ExtensionOrigin, FoundExtension, find_extensions};
 pub(crate) use host::ExtensionSetting;
 use host::{ExtensionBus, ExtensionHost};
@@ -47,6 +48,9 @@ use crate::conversation_app::ConversationApp;
 use crate::notice::Notice;
 use crate::options::OpenOptions;
 use crate::tool_set::web_options;
+
+/// The event whose handlers decide about tool calls.
+const GUARD_EVENT: &str = "tool_call";
 
 /// How long an extension may take until it is loaded: no conversation waits for one that never is.
 const LOAD_TIME: Duration = Duration::from_secs(60);
@@ -68,6 +72,8 @@ pub struct Extensions {
     has_found: AtomicBool,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
+    /// Those that decide about tool calls and could not be loaded: calls are blocked in their names.
+    missing_guards: Mutex<Vec<String>>,
 }
 
 struct LoadedExtension {
@@ -137,6 +143,7 @@ impl Extensions {
             runtime: OnceLock::new(),
             has_found: AtomicBool::new(false),
             reloading: tokio::sync::Mutex::default(),
+            missing_guards: Mutex::default(),
         }
     }
 
@@ -216,6 +223,13 @@ impl Extensions {
             }
             Err(error) => {
                 host.withdraw();
+                if extension.mentions(GUARD_EVENT) {
+                    let reason = format!(
+                        "the extension {name}, which decides about tool calls, could not be loaded: repair or remove it, then /reload"
+                    );
+                    events::block_all_calls(&app.agent, &name, reason);
+                    lock(&self.missing_guards).push(name);
+                }
                 app.notice(Notice::ExtensionNotLoaded { path: entry, error });
             }
         }

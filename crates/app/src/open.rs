@@ -1,7 +1,7 @@
 //! [`ConversationApp::open`]: from options to an agent that is ready to run.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadCallMode, Setup};
@@ -24,7 +24,7 @@ use crate::context_items::{DocumentIdError, document_id};
 use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::conversation_panels::{ConversationPanels, PanelSources, restore_panels};
 use crate::deferred::DeferredCommands;
-use crate::extensions::{ExtensionProviders, Extensions, find_extensions};
+use crate::extensions::{ExtensionProviders, Extensions, check_named, find_extensions};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_named_image};
 use crate::git_access::{find_programs, git_for, git_options};
 use crate::git_branch::record_git_branch;
@@ -81,6 +81,14 @@ pub enum OpenError {
     /// The settings have a mistake.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// An extension that was named is not there.
+    #[error("--extension {}: {source}", path.display())]
+    NamedExtension {
+        /// As it was named.
+        path: PathBuf,
+        /// Why it cannot be used.
+        source: io::Error,
+    },
     /// There is no folder for sessions.
     #[error("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR, or use --no-session")]
     NoDataFolder,
@@ -152,6 +160,7 @@ impl ConversationApp {
         let chosen_agent = choose_agent(&expansions, asked, &settings, &pinned, &conversation, &**notices)?;
         let asked = with_model_of(asked, chosen_agent.as_ref(), &conversation);
         let state = LearnedState::load(&options.user_folders);
+        check_named(options).map_err(|(path, source)| OpenError::NamedExtension { path, source })?;
         let found_extensions = find_extensions(options, &root, settings.project_files.as_ref(), &**notices);
         let has_extensions = !found_extensions.is_empty();
         let (target, awaited_target) =

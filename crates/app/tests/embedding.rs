@@ -561,6 +561,8 @@ mod extension_platform;
 mod extension_provider_parts;
 #[path = "embedding/extension_providers.rs"]
 mod extension_providers;
+#[path = "embedding/extension_security.rs"]
+mod extension_security;
 #[path = "embedding/extension_typings.rs"]
 mod extension_typings;
 #[path = "embedding/extensions.rs"]

@@ -57,7 +57,7 @@ struct AllowArgs {
     /// A variable of the environment that it may read; repeat for several
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
-    /// A provider whose key in keys.toml may go to the address that it names; repeat for several
+    /// A provider whose key in keys.toml may go to the hosts of --host; repeat for several
     #[arg(long, value_name = "PROVIDER")]
     key: Vec<String>,
     /// Let it ask models, which the conversation pays for
@@ -136,14 +136,27 @@ fn allow(args: &AllowArgs) -> Result<()> {
     if args.host.is_empty() && args.env.is_empty() && args.key.is_empty() && !args.models {
         bail!("say what it may do: --host HOST, --env NAME, --key PROVIDER or --models");
     }
+    if let Some(wrong) = args.host.iter().find(|host| host.is_empty() || host.contains(['/', '@', ' '])) {
+        bail!(
+            "--host {wrong:?} is no host: name it without http:// and without a path, such as api.example.com"
+        );
+    }
+    if !args.key.is_empty() && args.host.is_empty() {
+        bail!("--key needs --host: the key goes to that host and to no other");
+    }
     let listed = load(&args.list)?;
     let Some(extension) = listed.into_iter().find(|extension| extension.name == args.name) else {
-        bail!("there is no extension {} here; `hardpan extensions` lists them", args.name);
+        bail!(
+            "there is no extension {} here; `hardpan extensions` lists them, and `--extension FILE` adds one",
+            args.name
+        );
     };
     let mut grant = extension.granted;
     grant.network.extend(args.host.iter().map(|host| host.to_lowercase()));
     grant.env.extend(args.env.iter().cloned());
-    grant.keys.extend(args.key.iter().cloned());
+    let hosts: Vec<String> = args.host.iter().map(|host| host.to_lowercase()).collect();
+    let grants = args.key.iter().flat_map(|key| hosts.iter().map(move |host| format!("{key}@{host}")));
+    grant.keys.extend(grants);
     grant.models |= args.models;
     PermissionStore::new(&UserFolders::from_env()).allow(&grant)?;
     note!("{} may {}, as long as its files stay as they are", args.name, allowances(&grant));
@@ -170,7 +183,7 @@ fn allowances(grant: &ExtensionGrant) -> String {
         parts.push(format!("read {} from the environment", list(&grant.env)));
     }
     if !grant.keys.is_empty() {
-        parts.push(format!("have the key of {} sent to its address", list(&grant.keys)));
+        parts.push(format!("have keys sent: {}", list(&grant.keys)));
     }
     if grant.models {
         parts.push("ask models".to_owned());

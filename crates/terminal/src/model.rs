@@ -79,6 +79,8 @@ pub enum Event {
     ExtensionKeys(BTreeMap<KeyPress, String>),
     /// Text for the line, in place of what is there.
     SetLine(String),
+    /// An extension puts this text into the input line, where the cursor is.
+    ExtensionInsert(String),
     /// The title of the window.
     Title(String),
 }
@@ -328,6 +330,8 @@ pub struct Model {
     pub now: Duration,
     /// The time of the last key.
     pub last_key: Option<Duration>,
+    /// When an extension changed the input line last.
+    pub line_changed_at: Option<Duration>,
     /// When the draft changed first after it was saved; none if it is saved.
     pub(crate) draft_since: Option<Duration>,
     pub(crate) pending_key: Option<KeyPress>,
@@ -371,6 +375,7 @@ impl Model {
             has_focus: true,
             now: Duration::ZERO,
             last_key: None,
+            line_changed_at: None,
             draft_since: None,
             pending_key: None,
             escape_at: None,

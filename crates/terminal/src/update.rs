@@ -8,7 +8,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::editor::{CompletionSources, Submission};
+use crate::editor::{CompletionSources, Editor, Submission};
 use crate::input::InputEvent;
 use crate::model::{
     ApprovalFocus, BlockKind, DRAFT_TIME, Effect, Event, LONG_RUN, Mode, Model, QUIET_TIME, QuestionFocus,
@@ -48,10 +48,8 @@ impl Model {
             Event::Sources(CompletionSources(sources)) => self.editor.set_sources(sources),
             Event::Extensions(area) => self.extensions = area,
             Event::ExtensionKeys(keys) => self.extension_keys = keys,
-            Event::SetLine(text) => {
-                self.editor.set_text(&text);
-                self.draft_since.get_or_insert(self.now);
-            }
+            Event::SetLine(text) => self.let_extension_type(|editor| editor.set_text(&text)),
+            Event::ExtensionInsert(text) => self.let_extension_type(|editor| editor.insert_text(&text)),
             Event::Title(text) => effects.push(Effect::SetTitle(text)),
         }
         self.settle();
@@ -61,6 +59,23 @@ impl Model {
             effects.push(Effect::SaveDraft(self.editor.buffer().expanded()));
         }
         effects
+    }
+
+    /// Lets an extension change the input line. It never makes a command of the shell, or changes one: Enter would
+    /// run it with all the person's rights.
+    fn let_extension_type(&mut self, change: impl FnOnce(&mut Editor)) {
+        let before = self.editor.buffer().expanded();
+        let is_shell = |text: &str| text.trim_start().starts_with('!');
+        if is_shell(&before) {
+            return;
+        }
+        change(&mut self.editor);
+        if is_shell(&self.editor.buffer().expanded()) {
+            self.editor.set_text(&before);
+            return;
+        }
+        self.line_changed_at = Some(self.now);
+        self.draft_since.get_or_insert(self.now);
     }
 
     fn take_input(&mut self, input: InputEvent, at: Duration, effects: &mut Vec<Effect>) {

@@ -46,6 +46,27 @@ pub struct FoundExtension {
     pub origin: ExtensionOrigin,
     /// Its source files.
     pub(crate) sources: Arc<dyn ModuleSources>,
+    /// What of their folder is the extension's own.
+    pub(crate) own_folder: OwnFolder,
+}
+
+/// What of the folder with its files an extension may use as its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnFolder {
+    /// Nothing: other things are in it.
+    Nothing,
+    /// All but programs: it is a file that was named, in a folder that may hold others.
+    Data,
+    /// All of it: it is a package.
+    Whole,
+}
+
+impl FoundExtension {
+    /// Whether its main files have this word.
+    pub(crate) fn mentions(&self, word: &str) -> bool {
+        let mut entries = std::iter::once(&self.entry).chain(&self.more_entries);
+        entries.any(|entry| self.sources.read(entry).is_ok_and(|source| source.contains(word)))
+    }
 }
 
 /// A folder of a project as it was when the user's trust was checked: nothing is read a second time.
@@ -82,7 +103,7 @@ pub fn find_extensions(
         }
     };
     for path in &options.extensions {
-        match named_extensions(path) {
+        match named_extensions(path, options) {
             Ok(extensions) => extensions.into_iter().for_each(&mut add),
             Err(error) => {
                 let error = error.to_string();
@@ -106,8 +127,16 @@ pub fn find_extensions(
     found
 }
 
+/// Whether each extension that was named is there; the first that is not, and why.
+pub fn check_named(options: &OpenOptions) -> Result<(), (PathBuf, io::Error)> {
+    options.extensions.iter().try_for_each(|path| match named_extensions(path, options) {
+        Ok(_) => Ok(()),
+        Err(error) => Err((path.clone(), error)),
+    })
+}
+
 /// A file that was named, or what a named folder holds.
-fn named_extensions(path: &Path) -> io::Result<Vec<FoundExtension>> {
+fn named_extensions(path: &Path, options: &OpenOptions) -> io::Result<Vec<FoundExtension>> {
     let path = path.canonicalize()?;
     if path.is_dir() {
         let found = folder_extensions(&path, ExtensionOrigin::Argument)?;
@@ -117,8 +146,23 @@ fn named_extensions(path: &Path) -> io::Result<Vec<FoundExtension>> {
         };
     }
     let folder = path.parent().unwrap_or(&path);
-    let package = Package { entry: path.clone(), more_entries: Vec::new(), root: folder.to_owned() };
+    let own_folder = if is_shared(folder, options) { OwnFolder::Nothing } else { OwnFolder::Data };
+    let package = Package { own_folder, ..Package::of_file(folder, path.clone()) };
     Ok(vec![on_disk(&package, ExtensionOrigin::Argument)?])
+}
+
+/// Whether a folder holds more than an extension: the home folder, that of a conversation or one above these, a
+/// repository, or the folders of settings.
+fn is_shared(folder: &Path, options: &OpenOptions) -> bool {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let work = options.folder.canonicalize().ok();
+    let is_above = home.iter().chain(&work).any(|place| place.starts_with(folder));
+    let user = &options.user_folders;
+    let settings = [&user.config, &user.data, &user.state].into_iter().flatten();
+    let mut settings = settings.filter_map(|place| place.canonicalize().ok());
+    is_above
+        || folder.join(".git").exists()
+        || settings.any(|place| folder.starts_with(&place) || place.starts_with(folder))
 }
 
 fn on_disk(package: &Package, origin: ExtensionOrigin) -> io::Result<FoundExtension> {
@@ -130,6 +174,7 @@ fn on_disk(package: &Package, origin: ExtensionOrigin) -> io::Result<FoundExtens
         more_entries: more_entries.collect::<io::Result<_>>()?,
         origin,
         sources,
+        own_folder: package.own_folder,
     })
 }
 
@@ -139,12 +184,24 @@ struct Package {
     more_entries: Vec<PathBuf>,
     /// The folder that their imports cannot leave.
     root: PathBuf,
+    own_folder: OwnFolder,
 }
 
 impl Package {
+    /// A folder with an extension in it.
     fn new(root: &Path, mut entries: Vec<PathBuf>) -> Option<Self> {
         let more_entries = entries.split_off(entries.len().min(1));
-        Some(Package { entry: entries.pop()?, more_entries, root: root.to_owned() })
+        Some(Package {
+            entry: entries.pop()?,
+            more_entries,
+            root: root.to_owned(),
+            own_folder: OwnFolder::Whole,
+        })
+    }
+
+    /// A file that is an extension.
+    fn of_file(folder: &Path, entry: PathBuf) -> Self {
+        Package { entry, more_entries: Vec::new(), root: folder.to_owned(), own_folder: OwnFolder::Nothing }
     }
 
     /// That of its file, or of the folder of several.
@@ -191,7 +248,7 @@ fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> 
         };
         for package in files.packages_of(&folder) {
             let name = package.name();
-            let Package { entry, more_entries, root: package_root } = package;
+            let Package { entry, more_entries, root: package_root, own_folder } = package;
             let sources =
                 TrustedSources { root: package_root, files: content.clone(), project: root.to_owned() };
             found.push(FoundExtension {
@@ -200,6 +257,7 @@ fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> 
                 more_entries,
                 origin: ExtensionOrigin::Project,
                 sources: Arc::new(sources),
+                own_folder,
             });
         }
     }
@@ -225,7 +283,7 @@ impl FolderFiles<'_> {
         for name in self.names(folder) {
             let path = folder.join(&name);
             if is_script(&path) && (self.is_file)(&path) {
-                found.extend(Package::new(folder, vec![path]));
+                found.push(Package::of_file(folder, path));
             } else if let Some(entries) = self.package_entries(&path) {
                 found.extend(Package::new(&path, entries));
             }

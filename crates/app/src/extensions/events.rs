@@ -22,10 +22,8 @@ pub fn subscribe(agent: &Agent, host: &Arc<ExtensionHost>, event: &str, handler:
     subscriber.subscribe_question() || subscriber.subscribe_notification()
 }
 
-/// Blocks every tool call in the name of an extension that decided about them and has ended.
-pub fn block_all_calls(agent: &Agent, extension: &str) {
-    let reason =
-        format!("the extension {extension} decides about tool calls, and has ended: /reload loads it anew");
+/// Blocks every tool call in the name of an extension that decides about them and is not there.
+pub fn block_all_calls(agent: &Agent, extension: &str, reason: String) {
     agent.events().subscribe::<ToolCallEvent, _>(extension, move |_, _| {
         let reason = reason.clone();
         async move { Ok(ToolCallReply::Block { reason }) }

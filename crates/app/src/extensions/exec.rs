@@ -36,16 +36,18 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
     if !host.permissions.may_ask_for_program(&name) {
         return Ok(failed(&format!("the extension's package.json does not declare {name} in \"exec\"")));
     }
-    let words = match approve(host, words(command, arguments)).await {
-        Ok(words) => words,
-        Err(reason) => return Ok(failed(&reason)),
-    };
+    let usual_folder = &host.setting.scope.folder;
     let folder = match arguments["cwd"].as_str() {
         Some(cwd) => files::readable_folder(host, cwd)?,
-        None => host.setting.scope.folder.clone(),
+        None => usual_folder.clone(),
     };
     let input = arguments["input"].as_str().map(|input| STANDARD.decode(input)).transpose();
     let input = input.map_err(|error| HostError(error.to_string()))?.unwrap_or_default();
+    let start_of_program = ProgramStart { words: words(command, arguments), folder, input };
+    let ProgramStart { words, folder, input } = match approve(host, start_of_program).await {
+        Ok(approved) => approved,
+        Err(reason) => return Ok(failed(&reason)),
+    };
     let time = arguments["timeout"].as_u64().filter(|time| *time > 0);
     let time = time.map_or(MAX_TIME, Duration::from_millis).min(MAX_TIME);
     let (shell, root) = (host.setting.shell.clone(), host.setting.scope.root.clone());
@@ -74,13 +76,48 @@ fn words(command: &str, arguments: &Value) -> Vec<String> {
     words
 }
 
-/// Asks as for the same command of the model's. Returns the words to run, which the person may have
-/// changed; the error is why nothing may run.
-async fn approve(host: &Arc<ExtensionHost>, words: Vec<String>) -> Result<Vec<String>, String> {
-    if host.is_allowed_command(&words) {
-        return Ok(words);
+/// What is started, and where.
+struct ProgramStart {
+    words: Vec<String>,
+    folder: PathBuf,
+    input: Vec<u8>,
+}
+
+impl ProgramStart {
+    /// The command that does the same in the folder of the conversation: whoever is asked sees all of it, and
+    /// rules about a command do not cover it with another folder or with an input.
+    fn line(&self, usual_folder: &Path) -> String {
+        let mut words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        if self.folder != usual_folder {
+            let folder = self.folder.strip_prefix(usual_folder).unwrap_or(&self.folder);
+            let is_env = words.first().is_some_and(|word| word == "env");
+            words.splice(
+                0..usize::from(is_env),
+                ["env".into(), "-C".into(), quoted(&folder.to_string_lossy())],
+            );
+        }
+        let line = words.join(" ");
+        if self.input.is_empty() {
+            return line;
+        }
+        let input = String::from_utf8_lossy(&self.input);
+        let mut mark = "INPUT".to_owned();
+        while input.lines().any(|line| line == mark) {
+            mark.push('_');
+        }
+        format!("{line} <<'{mark}'\n{}\n{mark}", input.strip_suffix('\n').unwrap_or(&input))
     }
-    let line = words.iter().map(|word| quoted(word)).collect::<Vec<String>>().join(" ");
+}
+
+/// Asks as for the same command of the model's. Returns what is to be started, which the person may have
+/// changed; the error is why nothing may run.
+async fn approve(host: &Arc<ExtensionHost>, start: ProgramStart) -> Result<ProgramStart, String> {
+    let usual_folder = &host.setting.scope.folder;
+    let is_usual = start.folder == *usual_folder && start.input.is_empty();
+    if is_usual && host.use_allowed_command(&start.words) {
+        return Ok(start);
+    }
+    let line = start.line(usual_folder);
     let request = ApprovalRequest {
         call_id: format!("extension:{}", host.name()).into(),
         tool_name: "bash".into(),
@@ -91,9 +128,13 @@ async fn approve(host: &Arc<ExtensionHost>, words: Vec<String>) -> Result<Vec<St
     };
     let _pauses = host.pause_clocks();
     match host.setting.approvals.approve(&request).await {
-        ApprovalDecision::Allow => Ok(words),
+        ApprovalDecision::Allow => Ok(start),
         ApprovalDecision::AllowChanged { args, .. } => match args["command"].as_str() {
-            Some(line) => Ok(["sh", "-c", line].map(str::to_owned).into()),
+            Some(line) => Ok(ProgramStart {
+                words: ["sh", "-c", line].map(str::to_owned).into(),
+                folder: usual_folder.clone(),
+                input: Vec::new(),
+            }),
             None => Err("the changed command is not a string".into()),
         },
         ApprovalDecision::Deny { reason, .. } => Err(reason),
@@ -150,7 +191,22 @@ fn result(output: &ProgramOutput, encode: fn(&[u8]) -> String) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use std::path::Path;
+
+    use super::{ProgramStart, quoted};
+
+    #[test]
+    fn the_line_that_is_asked_about_says_where_it_runs_and_what_it_reads() {
+        let line = |words: &[&str], folder: &str, input: &str| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            ProgramStart { words, folder: folder.into(), input: input.into() }.line(Path::new("/work"))
+        };
+        assert_eq!(line(&["git", "status"], "/work", ""), "git status");
+        assert_eq!(line(&["git", "status"], "/work/bare", ""), "env -C bare git status");
+        assert_eq!(line(&["env", "A=1", "make"], "/data/x y", ""), "env -C '/data/x y' A=1 make");
+        assert_eq!(line(&["sh"], "/work", "ls\n"), "sh <<'INPUT'\nls\nINPUT");
+        assert_eq!(line(&["sh"], "/work", "INPUT\nls"), "sh <<'INPUT_'\nINPUT\nls\nINPUT_");
+    }
 
     #[test]
     fn words_are_quoted_so_that_rules_see_them_whole() {

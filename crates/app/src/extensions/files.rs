@@ -3,11 +3,9 @@
 
 mod anchored_entry; // AnchoredEntry: an entry of a folder held open
 
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,14 +13,21 @@ use hardpan_extensions::HostError;
 use hardpan_files::{RegularFile, UnreadableReason, plain_path};
 use serde_json::{Value, json};
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use self::anchored_entry::{AnchoredEntry, MissingFolders};
+use super::discovery::{ExtensionOrigin, OwnFolder};
 use super::host::ExtensionHost;
 use super::permissions::Permissions;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 32 << 20;
+
+/// The most entries of folders that are listed at once.
+const MAX_ENTRIES: usize = 100_000;
+
+/// The endings of files that hold programs.
+const SCRIPTS: [&str; 6] = ["cjs", "js", "mjs", "mts", "sh", "ts"];
 
 /// Where extensions look for data, below the home folder.
 const FOREIGN_DATA: [&str; 2] = [".pi/agent", ".pi"];
@@ -69,9 +74,10 @@ pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<
             write(host, &place, &bytes, mode)
         }
         "mkdtemp" => make_unique_folder(&place),
-        "stat" => stat(&place, is_set("follow")),
+        "stat" => stat(&place),
         "readdir" => list(&place, is_set("recursive")),
-        "realpath" => place.canonicalize().map(|path| json!(path)),
+        // Its links are resolved.
+        "realpath" => stat(&place).map(|_| json!(place)),
         "mkdir" => make_folder(&place, is_set("recursive")),
         "rm" => remove(&place, is_set("recursive"), is_set("folder")),
         "rename" | "copyFile" => {
@@ -101,7 +107,7 @@ fn allowed_path(host: &ExtensionHost, path: &str, access: Access) -> Result<Path
     let whole = own_place(host, plain_path(&scope.folder.join(path)));
     let path = whole.to_str().unwrap_or(path);
     let real = real_place(&whole);
-    if is_own(host, &real) {
+    if is_own(host, &real, access) {
         return Ok(real);
     }
     let resolved = match access {
@@ -116,14 +122,47 @@ fn allowed_path(host: &ExtensionHost, path: &str, access: Access) -> Result<Path
     })
 }
 
-/// Whether a path without links lies in a folder of the extension's own.
-fn is_own(host: &ExtensionHost, real: &Path) -> bool {
+/// Whether a path without links lies in a folder of the extension's own: that of its data, or that of its files.
+fn is_own(host: &ExtensionHost, real: &Path, access: Access) -> bool {
+    if host.data_folder().is_some_and(|data| real.starts_with(&data)) {
+        return true;
+    }
+    let root = host.root();
+    let is_allowed = match host.own_folder() {
+        OwnFolder::Nothing => false,
+        OwnFolder::Data => access == Access::Read || !(is_program(real) || real.is_dir()),
+        OwnFolder::Whole => true,
+    };
+    if !is_allowed {
+        return false;
+    }
     // An extension may live in a folder that is hidden from others, such as that of the settings.
-    let is_hidden = host.setting.scope.hidden.iter().any(|hidden| {
-        !host.root().starts_with(hidden) && (real.starts_with(hidden) || hidden.starts_with(real))
-    });
-    let is_data = host.data_folder().is_some_and(|data| real.starts_with(&data));
-    is_data || (real.starts_with(host.root()) && !is_hidden)
+    let is_hidden =
+        host.setting.scope.hidden.iter().any(|hidden| {
+            !root.starts_with(hidden) && (real.starts_with(hidden) || hidden.starts_with(real))
+        });
+    // What stands there runs programs.
+    let is_git = real.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+    real.starts_with(root) && !is_hidden && !is_git
+}
+
+/// Whether a file may be part of an extension, perhaps of another one.
+fn is_program(path: &Path) -> bool {
+    let is_script = path.extension().and_then(|it| it.to_str()).is_some_and(|it| SCRIPTS.contains(&it));
+    is_script
+        || path.file_name().is_some_and(|name| name == "package.json")
+        || path.components().any(|part| part.as_os_str() == "node_modules")
+}
+
+/// The place of skills or templates that the extension brings; none if it may not read them. A file of the
+/// user's extensions may bring what stands beside it.
+pub fn resource_place(host: &ExtensionHost, path: &str) -> Option<PathBuf> {
+    let place = real_place(&host.root().join(path));
+    let stands_beside = host.origin() == ExtensionOrigin::User && place.starts_with(host.root());
+    if is_own(host, &place, Access::Read) || stands_beside {
+        return Some(place);
+    }
+    host.setting.scope.resolve_for_read(place.to_str()?).ok()
 }
 
 /// The place of a path below a folder in which extensions keep data elsewhere, that of the system that they are
@@ -150,8 +189,11 @@ fn real_place(path: &Path) -> PathBuf {
 
 fn read(host: &ExtensionHost, place: &Path) -> io::Result<Vec<u8>> {
     // A file of the workspace is judged when it is open: its name may be another link to a hidden one.
-    let opened = match is_own(host, place) {
-        true => RegularFile::open(place),
+    let opened = match is_own(host, place, Access::Read) {
+        true => AnchoredEntry::open(place, MissingFolders::Fail)
+            .and_then(|entry| entry.open_to_read())
+            .map_err(UnreadableReason::from)
+            .and_then(RegularFile::from_open),
         false => host.setting.scope.guard().open(place),
     };
     opened.and_then(|file| file.read_all(MAX_BYTES)).map_err(unreadable)
@@ -185,7 +227,7 @@ fn write(host: &ExtensionHost, place: &Path, bytes: &[u8], mode: WriteMode) -> i
     })?;
     // Judged when it is open, and before it is changed: its name may be another link to a hidden file.
     let opened = RegularFile::from_open(file.try_clone()?).map_err(unreadable)?;
-    if !is_own(host, place) {
+    if !is_own(host, place, Access::Write) {
         host.setting.scope.guard().judge(opened, place).map_err(unreadable)?;
     }
     if let WriteMode::Replace = mode {
@@ -228,39 +270,24 @@ fn make_unique_folder(prefix: &Path) -> io::Result<Value> {
     }
 }
 
-fn kind(file_type: fs::FileType) -> &'static str {
+fn kind(file_type: FileType) -> &'static str {
     match file_type {
-        link if link.is_symlink() => "symlink",
-        folder if folder.is_dir() => "directory",
-        file if file.is_file() => "file",
+        FileType::Symlink => "symlink",
+        FileType::Directory => "directory",
+        FileType::RegularFile => "file",
         _ => "other",
     }
 }
 
-fn stat(place: &Path, follow: bool) -> io::Result<Value> {
-    let found = if follow { fs::metadata(place)? } else { fs::symlink_metadata(place)? };
-    let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(
-        json!({ "size": found.len(), "kind": kind(found.file_type()), "mtimeMs": since.as_secs_f64() * 1000.0 }),
-    )
+fn stat(place: &Path) -> io::Result<Value> {
+    let found = AnchoredEntry::open(place, MissingFolders::Fail)?.stat()?;
+    Ok(json!({ "size": found.size, "kind": kind(found.kind), "mtimeMs": found.modified_ms }))
 }
 
 fn list(place: &Path, recursive: bool) -> io::Result<Value> {
-    let mut entries = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(place.join(&folder))? {
-            let entry = entry?;
-            let name = folder.join(entry.file_name());
-            let file_type = entry.file_type()?;
-            if recursive && file_type.is_dir() {
-                folders.push(name.clone());
-            }
-            entries.push((name.to_string_lossy().into_owned(), kind(file_type)));
-        }
-    }
-    entries.sort();
-    Ok(entries.into_iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect())
+    let entries = AnchoredEntry::open(place, MissingFolders::Fail)?.list(recursive, MAX_ENTRIES)?;
+    let entries = entries.into_iter();
+    Ok(entries.map(|(name, file_type)| json!({ "name": name, "kind": kind(file_type) })).collect())
 }
 
 fn remove(place: &Path, recursive: bool, folder: bool) -> io::Result<Value> {

@@ -18,11 +18,13 @@ use hardpan_agent::{Agent, ApprovalHandler, WeakAgent};
 use hardpan_context::KnownSecrets;
 use hardpan_extensions::{HostError, Script, ScriptFault, ScriptHost};
 use hardpan_models::{Catalogue, ThinkingSetting};
+use hardpan_prompt::Hash;
 use hardpan_tools::{Scope, ShellOptions, ToolSource, WebClient};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::discovery::OwnFolder;
 use super::event_order::ToolEventOrder;
 use super::network::OpenBodies;
 use super::permissions::{PermissionStore, Permissions};
@@ -74,6 +76,9 @@ pub struct ExtensionHost {
     name: Arc<str>,
     origin: ExtensionOrigin,
     root: PathBuf,
+    own_folder: OwnFolder,
+    /// What its folder for data is called.
+    data_name: String,
     agent: WeakAgent,
     pub(super) permissions: Permissions,
     pub(super) setting: Arc<ExtensionSetting>,
@@ -121,6 +126,17 @@ fn failed(error: impl std::fmt::Display) -> HostError {
     HostError(error.to_string())
 }
 
+/// What the folder for an extension's data is called: a project's extension does not get that of the user's of
+/// the same name, nor one that was named for a single conversation.
+fn data_name(extension: &FoundExtension) -> String {
+    if extension.origin == ExtensionOrigin::User {
+        return extension.name.clone();
+    }
+    let place = Hash::of(extension.entry.as_os_str().as_encoded_bytes()).to_string();
+    let place: String = place.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
+    format!("{}-{place}", extension.name)
+}
+
 impl ExtensionHost {
     pub fn new(
         name: &str,
@@ -146,6 +162,8 @@ impl ExtensionHost {
             origin: extension.origin,
             wanted_thinking: Mutex::default(),
             root: extension.sources.root().to_owned(),
+            own_folder: extension.own_folder,
+            data_name: data_name(extension),
             permissions: Permissions::new(
                 &extension.name,
                 &entries,
@@ -184,9 +202,14 @@ impl ExtensionHost {
         &self.root
     }
 
+    /// What of that folder is its own.
+    pub fn own_folder(&self) -> OwnFolder {
+        self.own_folder
+    }
+
     /// The folder for what the extension stores, which is made when it is first asked for.
     pub fn data_folder(&self) -> Option<PathBuf> {
-        let folder = self.setting.data.as_ref()?.join(&*self.name);
+        let folder = self.setting.data.as_ref()?.join(&self.data_name);
         hardpan_files::create_private_folder(&folder).ok()?;
         folder.canonicalize().ok()
     }

@@ -49,7 +49,7 @@ pub struct ExtensionGrant {
     /// Variables of the environment that it may read.
     #[serde(default)]
     pub env: BTreeSet<String>,
-    /// Providers whose key in `keys.toml` may go to the address that it names.
+    /// Keys that may go to a host, as [`HandedKey::grant`] writes them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub keys: BTreeSet<String>,
     /// Whether it may ask models.
@@ -76,6 +76,14 @@ impl fmt::Display for HandedKey {
 }
 
 impl HandedKey {
+    /// The permission to send it to a host: `$NAME@HOST` or `PROVIDER@HOST`.
+    pub fn grant(&self, host: &str) -> String {
+        match self {
+            HandedKey::Variable(name) => format!("${name}@{host}"),
+            HandedKey::Stored(provider) => format!("{provider}@{host}"),
+        }
+    }
+
     /// The option of `hardpan extensions allow` that allows it.
     pub fn option(&self) -> String {
         match self {
@@ -169,8 +177,8 @@ pub struct Permissions {
     granted: Mutex<ExtensionGrant>,
     /// Hosts that are allowed until the conversation ends.
     hosts_for_now: Mutex<BTreeSet<String>>,
-    /// Keys that are allowed until then, for requests to a provider.
-    keys_for_now: Mutex<BTreeSet<HandedKey>>,
+    /// Keys that may go to a host until then, and those that the script itself may have.
+    keys_for_now: Mutex<BTreeSet<String>>,
     /// Whether models are, until then.
     models_for_now: AtomicBool,
 }
@@ -253,24 +261,26 @@ impl Permissions {
         declared.filter(|name| !granted.env.contains(*name)).cloned().collect()
     }
 
-    /// Whether requests to a provider may carry these keys.
-    pub fn has_keys(&self, keys: &[HandedKey]) -> bool {
+    /// Whether requests to this host may carry these keys; without a host, whether the script may have them.
+    pub fn has_keys(&self, keys: &[HandedKey], host: Option<&str>) -> bool {
         let (for_now, granted) = (lock(&self.keys_for_now), lock(&self.granted));
         keys.iter().all(|key| {
-            for_now.contains(key)
-                || match key {
-                    HandedKey::Variable(name) => granted.env.contains(name),
-                    HandedKey::Stored(provider) => granted.keys.contains(provider),
-                }
+            let grant = key.grant(host.unwrap_or_default());
+            // What it reads, it can send to where it may go.
+            let can_send = |name: &String| {
+                granted.env.contains(name) && host.is_none_or(|host| granted.network.contains(host))
+            };
+            let is_own = matches!(key, HandedKey::Variable(name) if can_send(name));
+            is_own || for_now.contains(&grant) || granted.keys.contains(&grant)
         })
     }
 
-    /// Allows requests to a provider, at a host if there is one, with these keys until the conversation ends.
+    /// Allows requests to a provider with these keys, at a host if there is one, until the conversation ends.
     pub fn allow_provider_for_now(&self, host: Option<&str>, keys: &[HandedKey]) {
         if let Some(host) = host {
             self.allow_host_for_now(host);
         }
-        lock(&self.keys_for_now).extend(keys.iter().cloned());
+        lock(&self.keys_for_now).extend(keys.iter().map(|key| key.grant(host.unwrap_or_default())));
     }
 
     /// Allows the same for good.
@@ -278,12 +288,7 @@ impl Permissions {
         self.allow_provider_for_now(host, keys);
         let mut granted = lock(&self.granted);
         granted.network.extend(host.map(str::to_owned));
-        for key in keys {
-            match key {
-                HandedKey::Variable(name) => granted.env.insert(name.clone()),
-                HandedKey::Stored(provider) => granted.keys.insert(provider.clone()),
-            };
-        }
+        granted.keys.extend(keys.iter().map(|key| key.grant(host.unwrap_or_default())));
         self.store.allow(&granted)
     }
 

@@ -104,6 +104,9 @@ impl Extensions {
                 script.close().await;
             }
         }
+        for name in std::mem::take(&mut *lock(&self.missing_guards)) {
+            app.agent.events().unsubscribe(&name);
+        }
         let files = trusted_files(&self.root, &self.options.user_folders, &*app.notices).ok().flatten();
         let found = find_extensions(&self.options, &self.root, files.as_ref(), &*app.notices);
         self.load(app, found).await;

@@ -42,6 +42,9 @@ pub enum HookError {
         /// The end of what it printed to standard error.
         errors: String,
     },
+    /// What it printed begins as JSON, and says nothing that is known.
+    #[error("its JSON cannot be used: {0}")]
+    InvalidJson(String),
     /// It wants other arguments that are none.
     #[error("its `updatedInput` is not an object with arguments")]
     InvalidInput,
@@ -92,18 +95,22 @@ impl HookOutput {
     }
 
     fn of_text(printed: &str) -> Result<Self, HookError> {
-        let json = printed.starts_with('{').then(|| serde_json::from_str::<Printed>(printed).ok()).flatten();
-        let Some(json) = json else {
+        if !printed.starts_with('{') {
             let context = (!printed.is_empty()).then(|| printed.to_owned());
             return Ok(HookOutput { context, ..HookOutput::default() });
-        };
+        }
+        let json: Printed =
+            serde_json::from_str(printed).map_err(|error| HookError::InvalidJson(error.to_string()))?;
+        check_word("decision", json.decision.as_deref(), &["block", "approve"])?;
         let specific = json.hook_specific_output;
         let updated_input = match specific.updated_input {
             None => None,
             Some(Value::Object(fields)) => Some(fields),
             Some(_) => return Err(HookError::InvalidInput),
         };
-        let is_denied = specific.permission_decision.as_deref() == Some("deny");
+        let decision = specific.permission_decision.as_deref();
+        check_word("permissionDecision", decision, &["allow", "deny", "ask"])?;
+        let is_denied = decision == Some("deny");
         let objects = is_denied || json.decision.as_deref() == Some("block");
         let reason = specific.permission_decision_reason.filter(|_| is_denied).or(json.reason);
         Ok(HookOutput {
@@ -114,6 +121,16 @@ impl HookOutput {
                 .then(|| json.stop_reason.unwrap_or_else(|| "a hook stopped it".to_owned())),
             updated_input,
         })
+    }
+}
+
+/// A word that is not known may have been meant to object.
+fn check_word(field: &str, word: Option<&str>, known: &[&str]) -> Result<(), HookError> {
+    match word {
+        Some(word) if !known.contains(&word) => {
+            Err(HookError::InvalidJson(format!("{field} is {word:?}, and not {}", known.join(" or "))))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -166,10 +183,17 @@ mod tests {
             HookOutput::read(&ended(0, "It rains.\n", "")).expect("read").context.as_deref(),
             Some("It rains.")
         );
-        assert_eq!(
-            HookOutput::read(&ended(0, "{ no JSON", "")).expect("read").context.as_deref(),
-            Some("{ no JSON")
-        );
+        for printed in [
+            "{ no JSON",
+            r#"{"decision": "block""#,
+            r#"{"decision": 7}"#,
+            r#"{"decision": "deny"}"#,
+            r#"{"hookSpecificOutput": "x", "decision": "block"}"#,
+            r#"{"hookSpecificOutput": {"permissionDecision": "Deny"}}"#,
+        ] {
+            let read = HookOutput::read(&ended(0, printed, ""));
+            assert!(matches!(read, Err(HookError::InvalidJson(_))), "{printed}: {read:?}");
+        }
         let error = HookOutput::read(&ended(1, "", "first\nNameError: x")).expect_err("fails");
         assert_eq!(error.to_string(), "it ended with exit code 1: NameError: x");
         let changed = r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": ["ls"]}}"#;

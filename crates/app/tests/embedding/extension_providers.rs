@@ -346,7 +346,8 @@ async fn a_variable_goes_to_no_provider_unasked() {
     assert_eq!(seen(&mut test).await, json!([false, false]));
     assert_eq!(yes.asked.lock().unwrap().len(), 1);
     let store = PermissionStore::new(&test.home.home.user_folders());
-    assert!(store.read()[0].env.contains("HOME"));
+    // The script has it for its provider; it does not see it in its environment.
+    assert_eq!(store.read()[0].keys.iter().collect::<Vec<_>>(), ["$HOME@"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,7 +36,7 @@ impl ExtensionFace {
                 self.working.take_if(|(by, _)| *by == owner);
             }
             FaceChange::Title { text } => return vec![Event::Title(text)],
-            FaceChange::EditorText { text, insert: true } => return vec![Event::Insert(text)],
+            FaceChange::EditorText { text, insert: true } => return vec![Event::ExtensionInsert(text)],
             FaceChange::EditorText { text, insert: false } => return vec![Event::SetLine(text)],
             FaceChange::Reloaded => return extension_keys(app),
         }

@@ -31,6 +31,9 @@ pub fn is_offered(prompt: &ApprovalPrompt, choice: Action) -> bool {
     }
 }
 
+/// How long Enter waits after an extension has changed the line.
+const READING_TIME: Duration = Duration::from_millis(500);
+
 impl Model {
     /// Takes a key that was pressed at `at`.
     pub(super) fn press(&mut self, key: KeyPress, at: Duration, effects: &mut Vec<Effect>) {
@@ -189,6 +192,11 @@ impl Model {
     }
 
     fn submit(&mut self, state: FaceState, effects: &mut Vec<Effect>) {
+        // What an extension has just put there was not read yet.
+        if self.line_changed_at.is_some_and(|changed| self.now < changed + READING_TIME) {
+            self.hint = Some(("an extension has just changed the line: read it first".to_owned(), self.now));
+            return;
+        }
         if self.editor.continue_line() {
             return;
         }

@@ -477,3 +477,24 @@ fn escape_stops_the_work_behind_an_idle_page_unless_a_line_is_there() {
     face.wait(5000);
     assert_eq!(face.press("esc"), [], "nothing is there to be stopped");
 }
+
+#[test]
+fn an_extension_makes_no_command_of_the_shell_and_enter_waits_until_its_text_was_read() {
+    let sent = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Send(_)));
+    let mut face = TestFace::new(80, 24);
+    face.type_text("hel");
+    face.event(Event::SetLine(" !rm -r x".into()));
+    assert_eq!(face.line(), "hel");
+    face.press("home");
+    face.event(Event::ExtensionInsert("!".into()));
+    assert_eq!(face.line(), "hel");
+    face.event(Event::SetLine("/deploy now".into()));
+    assert_eq!(face.line(), "/deploy now");
+    assert!(!sent(&face.press("enter")));
+    face.wait(600);
+    assert!(sent(&face.press("enter")));
+    // A command that the person types is the person's alone.
+    face.type_text("!ls ");
+    face.event(Event::ExtensionInsert("; rm -r x".into()));
+    assert_eq!(face.line(), "!ls ");
+}

@@ -14,6 +14,7 @@ use hardpan_tools::ToolState;
 use super::super::api::{self, ScriptEvent};
 use super::super::entries::entries_to_script;
 use super::super::event_order::ToolEventOrder;
+use super::super::files::resource_place;
 use super::super::messages::{
     arguments_from_script, arguments_to_script, content_from_script, custom_message, image_from_script,
     images_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
@@ -114,7 +115,7 @@ impl Subscriber<'_> {
             }
             api::SessionBeforeCompactEvent::NAME => self.on(compact_payload, |_, reply| compact_reply(reply)),
             api::ResourcesDiscoverEvent::NAME => {
-                let root = self.host.root().to_owned();
+                let host = self.host.clone();
                 self.on(
                     |event: &ResourcesDiscover, _| api::ResourcesDiscoverEvent {
                         cwd: event.cwd.clone(),
@@ -125,7 +126,8 @@ impl Subscriber<'_> {
                     },
                     move |_, reply| {
                         let below = |paths: Option<Vec<String>>| {
-                            paths.into_iter().flatten().map(|path| root.join(path)).collect()
+                            let paths = paths.into_iter().flatten();
+                            paths.filter_map(|path| resource_place(&host, &path)).collect()
                         };
                         let (skill_paths, prompt_paths) =
                             (below(reply.skill_paths), below(reply.prompt_paths));

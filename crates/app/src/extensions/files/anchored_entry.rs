@@ -58,6 +58,33 @@ impl AnchoredEntry {
         Ok(file.into())
     }
 
+    /// Opens the file to be read.
+    pub fn open_to_read(&self) -> io::Result<File> {
+        // NONBLOCK: opening a pipe would wait for its writer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
+    }
+
+    /// What it is; a link is not followed.
+    pub fn stat(&self) -> io::Result<EntryStat> {
+        let stat = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(EntryStat {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            size: stat.st_size.try_into().unwrap_or_default(),
+            modified_ms: stat.st_mtime as f64 * 1000.0 + stat.st_mtime_nsec as f64 / 1e6,
+        })
+    }
+
+    /// The names in the folder in order, with those of folders below it if `recursive`. Links are not
+    /// followed.
+    pub fn list(&self, recursive: bool, max_entries: usize) -> io::Result<Vec<(String, FileType)>> {
+        let mut found = Vec::new();
+        let depth = if recursive { MAX_DEPTH } else { 0 };
+        list_folder(&self.folder, &self.name, "", depth, max_entries, &mut found)?;
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
+    }
+
     /// Makes a folder.
     pub fn make_folder(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o777))?)
@@ -99,6 +126,47 @@ impl AnchoredEntry {
     pub fn holds_folder(&self) -> io::Result<bool> {
         Ok(kind_of(&self.folder, &self.name)? == FileType::Directory)
     }
+}
+
+/// What an entry is.
+pub struct EntryStat {
+    pub kind: FileType,
+    /// In bytes.
+    pub size: u64,
+    /// When it was changed last, in milliseconds.
+    pub modified_ms: f64,
+}
+
+fn list_folder(
+    parent: &File,
+    name: &OsStr,
+    prefix: &str,
+    depth: usize,
+    max_entries: usize,
+    found: &mut Vec<(String, FileType)>,
+) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder: File = rustix::fs::openat(parent, name, flags, Mode::empty())?.into();
+    for entry in Dir::read_from(&folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if found.len() >= max_entries {
+            return Err(io::Error::other(format!("there are more than {max_entries} entries")));
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => kind_of(&folder, name)?,
+            kind => kind,
+        };
+        let path = format!("{prefix}{}", name.to_string_lossy());
+        found.push((path.clone(), kind));
+        if kind == FileType::Directory && depth > 0 {
+            list_folder(&folder, name, &format!("{path}/"), depth - 1, max_entries, found)?;
+        }
+    }
+    Ok(())
 }
 
 fn kind_of(folder: &File, name: &OsStr) -> Result<FileType, Errno> {

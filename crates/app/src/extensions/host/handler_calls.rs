@@ -82,7 +82,11 @@ impl ExtensionHost {
         }
         agent.events().unsubscribe(&self.name);
         if events.iter().any(|event| event == "tool_call") {
-            events::block_all_calls(&agent, &self.name);
+            let name = &self.name;
+            let reason = format!(
+                "the extension {name} decides about tool calls, and has ended: /reload loads it anew"
+            );
+            events::block_all_calls(&agent, name, reason);
         }
     }
 
@@ -96,10 +100,15 @@ impl ExtensionHost {
         AllowedCommand { command, all: self.allowed_commands.clone() }
     }
 
-    /// Whether these words run, in a shell and unchanged, a command that was approved.
-    pub fn is_allowed_command(&self, words: &[String]) -> bool {
+    /// Whether these words run, in a shell and unchanged, a command that was approved. It was approved once.
+    pub fn use_allowed_command(&self, words: &[String]) -> bool {
         let [shell, flag, command] = words else { return false };
-        matches!(&**shell, "sh" | "bash") && flag == "-c" && lock(&self.allowed_commands).contains(command)
+        if !matches!(&**shell, "sh" | "bash") || flag != "-c" {
+            return false;
+        }
+        let mut allowed = lock(&self.allowed_commands);
+        let found = allowed.iter().position(|allowed| allowed == command);
+        found.map(|at| allowed.swap_remove(at)).is_some()
     }
 
     /// Stops the clocks of all handlers that run now.

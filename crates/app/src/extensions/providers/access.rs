@@ -220,12 +220,13 @@ impl ExtensionProvider {
             }
             None => None,
         };
-        let server = server.filter(|server| !is_own_machine(server));
-        if keys.is_empty() && server.is_none() {
+        let is_away = server.as_ref().is_some_and(|server| !is_own_machine(server));
+        if keys.is_empty() && !is_away {
             return Ok(());
         }
         let permissions = &host.permissions;
-        if let Some(server) = server.as_ref().filter(|server| !permissions.may_ask_for_host(server)) {
+        let away = server.as_ref().filter(|_| is_away);
+        if let Some(server) = away.filter(|server| !permissions.may_ask_for_host(server)) {
             return Err(format!("the extension's package.json does not declare {server} in \"network\""));
         }
         let named: Vec<String> = keys.iter().map(HandedKey::to_string).collect();
@@ -253,11 +254,11 @@ impl ExtensionProvider {
         };
         let _pauses = host.pause_clocks();
         let _alone = host.setting.dialog.lock().await;
-        let is_granted =
-            server.as_ref().is_none_or(|server| permissions.has_host(server)) && permissions.has_keys(&keys);
+        let is_granted = away.is_none_or(|server| permissions.has_host(server))
+            && permissions.has_keys(&keys, server.as_deref());
         let grant = host.setting.approver.approve_for_extension(&question, is_granted).await;
         let grant = grant.map_err(|reason| {
-            let what = server.iter().map(|server| format!("{server} may not be reached"));
+            let what = away.iter().map(|server| format!("{server} may not be reached"));
             let what = what.chain(named.iter().map(|key| format!("{key} may not be handed over")));
             let options = server.iter().map(|server| format!("--host {server}"));
             let options = options.chain(keys.iter().map(HandedKey::option));
