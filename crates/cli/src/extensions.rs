@@ -126,7 +126,9 @@ fn list(args: &ListArgs) -> Result<()> {
         return output::print_json(&listed);
     }
     if listed.is_empty() {
-        note!("no extensions: put one into .hardpan/extensions or ~/.config/hardpan/extensions");
+        let own = UserFolders::from_env().config.map(|config| config.join("extensions"));
+        let own = own.map_or_else(String::new, |own| format!(" or {}", own.display()));
+        note!("no extensions: put one into .hardpan/extensions{own}, or name it with --extension");
         return Ok(());
     }
     Ok(output::print(listed.iter().map(describe).collect::<String>())?)

@@ -341,3 +341,13 @@ declare_notifications! {
         pub HandlerFault,
     )
 }
+
+impl Note {
+    /// The note with the name of the extension that it is from.
+    pub fn attributed_text(&self) -> String {
+        match &self.kind {
+            NoteKind::Extension { extension, .. } => format!("{extension}: {}", self.text),
+            _ => self.text.clone(),
+        }
+    }
+}

@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
 };
 use hardpan_agent::AgentEvent;
 use hardpan_agent::events::{
-    CacheVerdict, MessageDelta, MessageEnd, MessageUpdate, Note, NoteKind, TaskUpdate, ToolExecutionEnd,
+    CacheVerdict, MessageDelta, MessageEnd, MessageUpdate, NoteKind, TaskUpdate, ToolExecutionEnd,
     ToolExecutionStart, ToolExecutionUpdate,
 };
 use hardpan_app::ConversationApp;
@@ -91,14 +91,14 @@ impl UpdateMapper {
             AgentEvent::CacheVerdict(CacheVerdict { sentence, .. }) => {
                 self.note(sentence, NoticeSeverity::Info).into_iter().collect()
             }
-            AgentEvent::Note(Note { text, kind }) => {
-                let severity = match kind {
+            AgentEvent::Note(note) => {
+                let severity = match note.kind {
                     NoteKind::Retry { .. } | NoteKind::BrokenOff | NoteKind::CompactionFailed => {
                         NoticeSeverity::Warning
                     }
                     _ => NoticeSeverity::Info,
                 };
-                self.note(text, severity).into_iter().collect()
+                self.note(&note.attributed_text(), severity).into_iter().collect()
             }
             AgentEvent::HandlerFailed(fault) => {
                 self.note(&fault.0.message, NoticeSeverity::Warning).into_iter().collect()

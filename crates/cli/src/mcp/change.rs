@@ -63,6 +63,15 @@ pub struct RemoveArgs {
 /// Carries out `hardpan mcp add`.
 pub fn add(args: &AddArgs) -> Result<()> {
     let name = ServerName::try_from(args.name.clone())?;
+    let has_password = |url: &String| {
+        let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
+        rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+    };
+    if args.url.as_ref().is_some_and(has_password) {
+        bail!(
+            "the address has a password in it, which would be stored and shown: use --bearer-token-env VARIABLE"
+        );
+    }
     let transport = match (&args.url, args.command.split_first()) {
         (Some(url), _) => ServerTransport::Http {
             url: url.clone(),

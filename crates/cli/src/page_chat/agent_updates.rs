@@ -147,7 +147,7 @@ impl EventMapper {
                     attempt,
                     attempts: tries,
                 }],
-                _ => vec![AgentUpdate::Note(note.text)],
+                _ => vec![AgentUpdate::Note(note.attributed_text())],
             },
             AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
                 vec![AgentUpdate::Note(format!("{owner} ({event}): {message}"))]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use thiserror::Error;
 
 use super::restore::{ModeState, RestoreHandle};
+use crate::text::is_unsafe;
 
 /// Bracketed paste, reports of focus, and keys that differ from control characters (the first of
 /// kitty's keyboard flags; terminals that do not know it ignore it).
@@ -140,7 +141,7 @@ impl TerminalGuard {
     /// Sets the window's title; what it was before comes back with the restoration.
     pub fn set_title(&self, title: &str) -> Result<(), GuardError> {
         let had_title = std::mem::replace(&mut self.0.lock().has_title, true);
-        let safe: String = title.chars().filter(|c| !c.is_control()).collect();
+        let safe: String = title.chars().filter(|c| !is_unsafe(*c)).collect();
         let push = if had_title { "" } else { PUSH_TITLE };
         self.write(&format!("{push}\x1b]2;{safe}\x07"))
     }
