@@ -6,8 +6,9 @@ mod anchored_entry; // AnchoredEntry: an entry of a folder held open
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,8 +67,12 @@ pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<
             };
             let content = arguments["content"].as_str().unwrap_or_default();
             let bytes = STANDARD.decode(content).map_err(|error| HostError(error.to_string()))?;
-            write(host, &place, &bytes, mode)
+            let is_new = arguments["mode"].is_u64() && !place.exists();
+            let written = write(host, &place, &bytes, mode);
+            if is_new { written.and_then(|_| set_mode(host, &place, &arguments["mode"])) } else { written }
         }
+        "chmod" => set_mode(host, &place, &arguments["mode"]),
+        "utimes" => set_time(host, &place, &arguments["time"]),
         "mkdtemp" => make_unique_folder(&place),
         "stat" => stat(&place, is_set("follow")),
         "readdir" => list(&place, is_set("recursive")),
@@ -177,21 +182,50 @@ enum WriteMode {
 }
 
 fn write(host: &ExtensionHost, place: &Path, bytes: &[u8], mode: WriteMode) -> io::Result<Value> {
-    let entry = AnchoredEntry::open(place, MissingFolders::Fail)?;
-    let mut file = entry.open_to_write(match mode {
-        WriteMode::Replace => OFlags::CREATE,
-        WriteMode::Append => OFlags::CREATE | OFlags::APPEND,
-        WriteMode::Create => OFlags::CREATE | OFlags::EXCL,
-    })?;
+    let mut file = open_to_write(
+        host,
+        place,
+        match mode {
+            WriteMode::Replace => OFlags::CREATE,
+            WriteMode::Append => OFlags::CREATE | OFlags::APPEND,
+            WriteMode::Create => OFlags::CREATE | OFlags::EXCL,
+        },
+    )?;
+    if let WriteMode::Replace = mode {
+        file.set_len(0)?;
+    }
+    file.write_all(bytes)?;
+    Ok(Value::Null)
+}
+
+/// Opens a file that the extension may change.
+fn open_to_write(host: &ExtensionHost, place: &Path, more: OFlags) -> io::Result<fs::File> {
+    let file = AnchoredEntry::open(place, MissingFolders::Fail)?.open_to_write(more)?;
     // Judged when it is open, and before it is changed: its name may be another link to a hidden file.
     let opened = RegularFile::from_open(file.try_clone()?).map_err(unreadable)?;
     if !is_own(host, place) {
         host.setting.scope.guard().judge(opened, place).map_err(unreadable)?;
     }
-    if let WriteMode::Replace = mode {
-        file.set_len(0)?;
+    Ok(file)
+}
+
+/// Sets who may read, write and run a file. Folders stay as they are.
+fn set_mode(host: &ExtensionHost, place: &Path, mode: &Value) -> io::Result<Value> {
+    let bits = mode.as_u64().and_then(|mode| u32::try_from(mode & 0o777).ok());
+    let bits = bits.ok_or(io::ErrorKind::InvalidInput)?;
+    if !fs::metadata(place)?.is_dir() {
+        open_to_write(host, place, OFlags::empty())?.set_permissions(fs::Permissions::from_mode(bits))?;
     }
-    file.write_all(bytes)?;
+    Ok(Value::Null)
+}
+
+/// Sets when a file was changed, in milliseconds since 1970. Folders stay as they are.
+fn set_time(host: &ExtensionHost, place: &Path, time: &Value) -> io::Result<Value> {
+    let time = time.as_f64().and_then(|time| Duration::try_from_secs_f64(time / 1000.0).ok());
+    let time = time.and_then(|time| UNIX_EPOCH.checked_add(time)).ok_or(io::ErrorKind::InvalidInput)?;
+    if !fs::metadata(place)?.is_dir() {
+        open_to_write(host, place, OFlags::empty())?.set_modified(time)?;
+    }
     Ok(Value::Null)
 }
 
@@ -239,10 +273,23 @@ fn kind(file_type: fs::FileType) -> &'static str {
 
 fn stat(place: &Path, follow: bool) -> io::Result<Value> {
     let found = if follow { fs::metadata(place)? } else { fs::symlink_metadata(place)? };
-    let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(
-        json!({ "size": found.len(), "kind": kind(found.file_type()), "mtimeMs": since.as_secs_f64() * 1000.0 }),
-    )
+    let milliseconds =
+        |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0;
+    let changed = milliseconds(found.modified()?);
+    Ok(json!({
+        "size": found.len(),
+        "kind": kind(found.file_type()),
+        "mode": found.mode(),
+        "ino": found.ino(),
+        "dev": found.dev(),
+        "nlink": found.nlink(),
+        "uid": found.uid(),
+        "gid": found.gid(),
+        "mtimeMs": changed,
+        "atimeMs": found.accessed().map_or(changed, milliseconds),
+        "ctimeMs": found.ctime() as f64 * 1000.0 + found.ctime_nsec() as f64 / 1e6,
+        "birthtimeMs": found.created().map_or(changed, milliseconds),
+    }))
 }
 
 fn list(place: &Path, recursive: bool) -> io::Result<Value> {
