@@ -25,7 +25,7 @@ use crate::agent::{Agent, lock};
 use crate::billing::RequestTimes;
 use crate::conversation::ConversationError;
 use crate::error::{AgentError, CompactError, SideRequestError, SummaryError};
-use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
+use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact, SessionCompactFailed};
 use crate::last_request::TextFallbacks;
 use crate::model_selection::ModelSelection;
 use crate::run::{RunState, unless_aborted};
@@ -47,6 +47,9 @@ pub struct CompactionResult {
     pub first_kept: Arc<str>,
     /// Estimated tokens of the conversation before the compaction.
     pub tokens_before: u64,
+    /// Why it was compacted.
+    #[serde(skip)]
+    pub why: CompactReason,
     /// Whether a handler wrote the summary.
     #[serde(skip)]
     pub from_handler: bool,
@@ -107,12 +110,43 @@ impl Agent {
         compacted
     }
 
+    /// Compacts the conversation, and tells handlers how that ended.
     pub(crate) async fn compact_now(
         &self,
         run_state: &mut RunState,
         instructions: Option<String>,
         why: CompactReason,
         token: &CancellationToken,
+    ) -> Result<CompactionResult, AgentError> {
+        let mut from_handler = false;
+        let compacting = self.try_compact(run_state, instructions, why, token, &mut from_handler);
+        let compacted = compacting.await;
+        match &compacted {
+            Ok(result) => {
+                let event = SessionCompact(result.clone());
+                self.events().emit(self, event).await;
+            }
+            Err(error) => {
+                let is_aborted = matches!(
+                    error,
+                    AgentError::Compact(CompactError::Aborted | CompactError::Cancelled { .. })
+                );
+                let error = (!is_aborted).then(|| error.to_string());
+                let event = SessionCompactFailed { why, error, is_aborted, from_handler };
+                self.events().tell_handlers(self, event).await;
+            }
+        }
+        compacted
+    }
+
+    /// `from_handler` is set once a handler has given the summary.
+    async fn try_compact(
+        &self,
+        run_state: &mut RunState,
+        instructions: Option<String>,
+        why: CompactReason,
+        token: &CancellationToken,
+        from_handler: &mut bool,
     ) -> Result<CompactionResult, AgentError> {
         let messages = self.messages();
         let count = |message: &AgentMessage| estimate_tokens(message, &run_state.render_cache.counter);
@@ -137,10 +171,10 @@ impl Agent {
         let asking = unless_aborted(token, self.ask_compact_handlers(event)).await;
         let mut handler_details = None;
         let (mut cut, mut first_kept) = (cut, first_kept);
-        let mut from_handler = false;
         let summary = match asking.map_err(|_| CompactError::Aborted)? {
             BeforeCompactReply::Cancel { reason } => return Err(CompactError::Cancelled { reason }.into()),
             BeforeCompactReply::Summary { text, .. } if text.trim().is_empty() => {
+                *from_handler = true;
                 return Err(CompactError::EmptySummary.into());
             }
             BeforeCompactReply::Summary { text, first_kept: kept, details } => {
@@ -155,7 +189,7 @@ impl Agent {
                     (cut, first_kept) = (at, kept);
                 }
                 handler_details = details;
-                from_handler = true;
+                *from_handler = true;
                 text
             }
             BeforeCompactReply::Continue => {
@@ -205,15 +239,14 @@ impl Agent {
         saved.await?;
         // The last request no longer resembles the next one.
         *lock(&self.inner.last_request) = None;
-        let compacted = CompactionResult {
+        Ok(CompactionResult {
             summary,
             messages: cut,
             first_kept: first_kept.0,
             tokens_before,
-            from_handler,
-        };
-        self.events().emit(self, SessionCompact(compacted.clone())).await;
-        Ok(compacted)
+            why,
+            from_handler: *from_handler,
+        })
     }
 
     /// The files that the model has read and those that it has changed, as far as the conversation

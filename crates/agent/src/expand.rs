@@ -324,6 +324,14 @@ impl Expansions {
         hardpan_models::nearest(name, known)
     }
 
+    /// The file of what can be called by a name.
+    pub fn file_of(&self, name: &str) -> Option<&Path> {
+        match name.strip_prefix(SKILL_PREFIX) {
+            Some(skill) => self.skill(skill).map(|skill| &*skill.path),
+            None => self.templates.iter().find(|template| template.name == name).map(|found| &*found.path),
+        }
+    }
+
     /// The skills that the system prompt lists: all except those with `disable-model-invocation`.
     pub fn model_listing(&self) -> Vec<hardpan_context::Skill> {
         self.skills.iter().filter(|skill| skill.listed).map(Skill::listing_entry).collect()

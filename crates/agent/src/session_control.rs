@@ -12,7 +12,7 @@ use crate::conversation::Conversation;
 use crate::error::{AgentError, EntryError};
 use crate::events::{
     BeforeSwitchReply, Event, LeaveReason, SessionBeforeFork, SessionBeforeSwitch, SessionFork, SessionLeave,
-    SessionSwitch, SwitchReason,
+    SessionRenamed, SessionSwitch, SwitchReason,
 };
 use crate::run_status::Activity;
 use crate::session_ledger::FlushScope;
@@ -109,7 +109,13 @@ impl Agent {
     pub async fn rename_session(&self, name: &str) -> Result<(), AgentError> {
         let now = self.now();
         let saved = lock(&self.inner.conversation).append_record(Record::Name { name: name.into() }, now);
-        Ok(saved.await?)
+        saved.await?;
+        // Nobody waits for the handlers: one of them may be what renames the session.
+        if self.events().has_handlers::<SessionRenamed>() {
+            let (agent, event) = (self.clone(), SessionRenamed { name: name.to_owned() });
+            tokio::spawn(async move { agent.events().tell_handlers(&agent, event).await });
+        }
+        Ok(())
     }
 
     /// Labels an entry of the session; `None` removes its label.

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use hardpan_agent::{Agent, ArgumentChoice};
 use hardpan_context::KnownSecrets;
-use hardpan_extensions::{CallKind, Script, ScriptError, ScriptLimits};
+use hardpan_extensions::{CallKind, Script, ScriptLimits};
 use hardpan_tools::WebClient;
 use serde::Serialize;
 
@@ -200,20 +200,19 @@ impl Extensions {
         let name = self.free_name(&app.agent, &extension.name);
         let host = ExtensionHost::new(&name, &extension, &app.agent, setting, bus);
         let entry = extension.entry.clone();
-        let loading = async {
-            let (sources, limits) = (extension.sources.clone(), ScriptLimits::default());
-            let script = Script::load(entry.clone(), sources, host.clone(), limits).await?;
-            for more in &extension.more_entries {
-                script.call(CallKind::Load, &more.to_string_lossy(), "null".into()).await?;
+        let (loaded, failed) = match tokio::time::timeout(LOAD_TIME, load_entries(&extension, &host)).await {
+            Ok(loaded) => loaded,
+            Err(_) => {
+                let error = format!("it did not finish loading within {} s", LOAD_TIME.as_secs());
+                (None, vec![(entry.clone(), error)])
             }
-            Ok::<Script, ScriptError>(script)
         };
-        let loaded = match tokio::time::timeout(LOAD_TIME, loading).await {
-            Ok(loaded) => loaded.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("it did not finish loading within {} s", LOAD_TIME.as_secs())),
-        };
+        let misses_guard = failed.iter().any(|(path, _)| extension.mentions(path, GUARD_EVENT));
+        for (path, error) in failed {
+            app.notice(Notice::ExtensionNotLoaded { path, error });
+        }
         match loaded {
-            Ok(script) => {
+            Some(script) => {
                 let script = Arc::new(script);
                 host.begin(&script);
                 providers::take_up_logins(&host).await;
@@ -221,17 +220,18 @@ impl Extensions {
                 let loaded = LoadedExtension { host: host.clone(), path: entry, origin, script };
                 lock(&self.loaded).push(loaded);
             }
-            Err(error) => {
+            None => {
                 host.withdraw();
-                if extension.mentions(GUARD_EVENT) {
-                    let reason = format!(
-                        "the extension {name}, which decides about tool calls, could not be loaded: repair or remove it, then /reload"
-                    );
-                    events::block_all_calls(&app.agent, &name, reason);
-                    lock(&self.missing_guards).push(name);
+                if misses_guard {
+                    lock(&self.missing_guards).push(name.clone());
                 }
-                app.notice(Notice::ExtensionNotLoaded { path: entry, error });
             }
+        }
+        if misses_guard {
+            let reason = format!(
+                "the extension {name}, which decides about tool calls, could not be loaded: repair or remove it, then /reload"
+            );
+            events::block_all_calls(&app.agent, &name, reason);
         }
         for warning in host.take_warnings() {
             app.notice(Notice::ExtensionWarning { extension: host.name().to_owned(), warning });
@@ -295,6 +295,36 @@ impl Extensions {
     pub fn set_editor_text(&self, text: &str) {
         text.clone_into(&mut lock(&self.editor_text));
     }
+}
+
+/// Loads the main files of an extension into one engine. One that fails costs no others: its path and its error come
+/// back with the script, which is none if all of them fail.
+async fn load_entries(
+    extension: &FoundExtension,
+    host: &Arc<ExtensionHost>,
+) -> (Option<Script>, Vec<(PathBuf, String)>) {
+    let mut loaded: Option<Script> = None;
+    let mut failed = Vec::new();
+    for entry in [&extension.entry].into_iter().chain(&extension.more_entries) {
+        let outcome = match &loaded {
+            Some(script) => {
+                script.call(CallKind::Load, &entry.to_string_lossy(), "null".into()).await.map(|_| ())
+            }
+            None => {
+                let (sources, limits) = (extension.sources.clone(), ScriptLimits::default());
+                let script = Script::load(entry.clone(), sources, host.clone(), limits).await;
+                script.map(|script| loaded = Some(script))
+            }
+        };
+        if let Err(error) = outcome {
+            if loaded.is_none() {
+                // The next one gets an engine of its own.
+                host.withdraw();
+            }
+            failed.push((entry.clone(), error.to_string()));
+        }
+    }
+    (loaded, failed)
 }
 
 /// Folders of a package that say nothing about what it is.

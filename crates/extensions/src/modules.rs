@@ -1,12 +1,13 @@
 //! What a script may import: its own files, packages of its `node_modules`, and the modules that are
 //! built in.
 
+mod exported_names; // the names that modules export, and imports of those that they lack
 mod known_imports; // imports of known modules as reads of properties
 mod packages; // packages of node_modules
 mod source; // ModuleSource: a file as the engine runs it
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -309,7 +310,35 @@ impl ScriptLoader {
                     | ModulePlace::File(_, ModuleFormat::CommonJs | ModuleFormat::Json))
             )
         };
-        source.javascript(path, &is_known).map_err(|error| in_file(path, &error.to_string()))
+        let exports_of = |name: &str| self.exports_of_import(path, name);
+        source.javascript(path, &is_known, &exports_of).map_err(|error| in_file(path, &error.to_string()))
+    }
+
+    /// What the module of a relative import exports, if it is one of the extension's own files.
+    fn exports_of_import(&self, base: &Path, name: &str) -> Option<BTreeSet<String>> {
+        if !name.starts_with('.') || base.components().any(|part| part.as_os_str() == "node_modules") {
+            return None;
+        }
+        let Ok(ModulePlace::File(path, ModuleFormat::EsModule)) = self.locate(base, name, ImportKind::Import)
+        else {
+            return None;
+        };
+        self.exports_of_file(&path, &mut BTreeSet::new())
+    }
+
+    /// What a file exports, with what it exports of others; none if that is not known.
+    fn exports_of_file(&self, path: &Path, seen: &mut BTreeSet<PathBuf>) -> Option<BTreeSet<String>> {
+        if !seen.insert(path.to_owned()) {
+            return Some(BTreeSet::new());
+        }
+        let exports = self.source(path).ok()?.exports(path).ok()?;
+        let mut names = exports.names;
+        for name in exports.all_of {
+            let place = self.locate(path, &name, ImportKind::Import).ok()?;
+            let ModulePlace::File(other, ModuleFormat::EsModule) = place else { return None };
+            names.extend(self.exports_of_file(&other, seen)?.into_iter().filter(|name| name != "default"));
+        }
+        Some(names)
     }
 
     /// The text of a file of JSON.

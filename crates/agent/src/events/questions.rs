@@ -155,6 +155,25 @@ declare_questions! {
         pub target_file: PathBuf,
     } -> () = "nothing";
 
+    /// The session has another name.
+    "session_renamed" => SessionRenamed {
+        /// The name.
+        pub name: String,
+    } -> () = "nothing";
+
+    /// A conversation was not compacted: a handler or the user was against it, there was nothing to
+    /// compact, or there was no summary.
+    "session_compact_failed" => SessionCompactFailed {
+        /// Why it was to be compacted.
+        pub why: CompactReason,
+        /// What went wrong; none if it was cancelled or aborted.
+        pub error: Option<String>,
+        /// Whether it was cancelled or aborted.
+        pub is_aborted: bool,
+        /// Whether a handler wrote the summary.
+        pub from_handler: bool,
+    } -> () = "nothing";
+
     /// Nothing more happens by itself, and the agent is idle: a run has ended, and so has everything
     /// that its `agent_end` led to.
     "agent_settled" => AgentSettled {} -> () = "nothing";

@@ -11,7 +11,7 @@ use hardpan_tools::{EditBlockStatus, ResultDisplay};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compact::CompactionResult;
+use crate::compact::{CompactReason, CompactionResult};
 use crate::edit_blocks::EditBlockResult;
 use crate::queue::{InputId, PreparedInput, QueuedInputs};
 use crate::spending::{Spending, UsageReport};
@@ -96,6 +96,7 @@ fn session_events() -> Vec<(AgentEvent, &'static str)> {
         messages: 4,
         first_kept: "e5".into(),
         tokens_before: 900,
+        why: CompactReason::Requested,
         from_handler: false,
     };
     vec![

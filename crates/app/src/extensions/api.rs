@@ -121,6 +121,8 @@ script_events! {
         "session_fork" => SessionForkEvent,
         "session_tree" => SessionTreeEvent,
         "session_compact" => SessionCompactEvent,
+        "session_compact_failed" => SessionCompactFailedEvent,
+        "session_info_changed" => SessionInfoChangedEvent,
         "agent_start" => AgentStartEvent,
         "agent_end" => AgentEndEvent,
         "agent_settled" => AgentSettledEvent,

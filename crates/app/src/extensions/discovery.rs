@@ -62,10 +62,9 @@ pub(crate) enum OwnFolder {
 }
 
 impl FoundExtension {
-    /// Whether its main files have this word.
-    pub(crate) fn mentions(&self, word: &str) -> bool {
-        let mut entries = std::iter::once(&self.entry).chain(&self.more_entries);
-        entries.any(|entry| self.sources.read(entry).is_ok_and(|source| source.contains(word)))
+    /// Whether one of its files has this word.
+    pub(crate) fn mentions(&self, file: &Path, word: &str) -> bool {
+        self.sources.read(file).is_ok_and(|source| source.contains(word))
     }
 }
 

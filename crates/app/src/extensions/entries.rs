@@ -6,10 +6,14 @@ use std::sync::Arc;
 use hardpan_agent::Agent;
 use hardpan_extensions::HostError;
 use hardpan_session::{Entry, Record, Session};
+use jiff::fmt::temporal::DateTimePrinter;
 use serde_json::{Value, json};
 
 use super::api::{EntryContent, Message, SessionEntry, Usage, to_script};
 use super::messages::{message_to_script, usage_to_script};
+
+/// Times as JavaScript writes them.
+static TIMES: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// Before the types of entries that are Hardpan's own.
 pub const OWN_TYPES: &str = "hardpan.";
@@ -24,24 +28,35 @@ pub async fn branch(agent: &Agent) -> Result<Value, HostError> {
 /// Entries that follow each other, oldest first. Those that only Hardpan needs are left out, and what
 /// followed one follows the entry before it.
 pub fn entries_to_script(path: &[&Entry]) -> Vec<SessionEntry> {
-    let usage: BTreeMap<&str, Usage> = path.iter().filter_map(|entry| answer_usage(entry)).collect();
+    let usage = usage_of_answers(path.iter().copied());
     let mut parent = path.first().and_then(|entry| entry.parent.clone());
     let mut entries = Vec::new();
     for entry in path {
-        let Some(mut content) = entry_content(entry) else { continue };
-        if let (Some(usage), EntryContent::Message { message }) = (usage.get(&*entry.id), &mut content)
-            && let Message::Assistant(answer) = &mut **message
-        {
-            answer.usage = Some(*usage);
-        }
+        let Some(content) = content_with_usage(entry, &usage) else { continue };
         entries.push(entry_to_script(entry, parent.replace(entry.id.clone()), content));
     }
     entries
 }
 
+/// What the answers among some entries used, by their ids.
+pub fn usage_of_answers<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<&'a str, Usage> {
+    entries.filter_map(answer_usage).collect()
+}
+
+/// What an entry holds, with what an answer used.
+pub fn content_with_usage(entry: &Entry, usage: &BTreeMap<&str, Usage>) -> Option<EntryContent> {
+    let mut content = entry_content(entry)?;
+    if let (Some(usage), EntryContent::Message { message }) = (usage.get(&*entry.id), &mut content)
+        && let Message::Assistant(answer) = &mut **message
+    {
+        answer.usage = Some(*usage);
+    }
+    Some(content)
+}
+
 /// An entry with its content, after the one that extensions see before it.
 pub fn entry_to_script(entry: &Entry, parent_id: Option<Arc<str>>, content: EntryContent) -> SessionEntry {
-    let timestamp = entry.time.map(|time| time.to_string());
+    let timestamp = entry.time.map(|time| TIMES.timestamp_to_string(&time));
     SessionEntry { id: entry.id.clone(), parent_id, timestamp, content }
 }
 
@@ -60,7 +75,7 @@ pub async fn session_info(agent: &Agent) -> Value {
 }
 
 /// What an entry holds; none for what only Hardpan needs.
-pub fn entry_content(entry: &Entry) -> Option<EntryContent> {
+fn entry_content(entry: &Entry) -> Option<EntryContent> {
     Some(match &entry.record {
         Record::Message(message) => match message_to_script(&entry.with_facts(message)) {
             Message::Custom(custom) => EntryContent::CustomMessage {

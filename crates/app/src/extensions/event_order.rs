@@ -21,9 +21,9 @@ const NEWER_SCOPE: &str = "@earendil-works/";
 const DECLARATION: &str = "@tool-events around-questions";
 
 impl ToolEventOrder {
-    /// The order that the source of an extension's main file asks for.
-    pub fn of_source(source: &str) -> Self {
-        let is_newer = source.contains(NEWER_SCOPE) || source.contains(DECLARATION);
+    /// The order that the files of an extension ask for, its manifest among them.
+    pub fn of_sources<'a>(mut sources: impl Iterator<Item = &'a str>) -> Self {
+        let is_newer = sources.any(|source| source.contains(NEWER_SCOPE) || source.contains(DECLARATION));
         if is_newer { ToolEventOrder::AroundQuestions } else { ToolEventOrder::QuestionsAround }
     }
 }

@@ -37,6 +37,13 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
         return Ok(failed(&format!("the extension's package.json does not declare {name} in \"exec\"")));
     }
     let usual_folder = &host.setting.scope.folder;
+    // With a path of its own, the program may be anywhere.
+    if arguments["env"]["PATH"].is_null() && !is_there(host, command, arguments["cwd"].as_str()) {
+        let reason = format!("{command}: there is no such program");
+        let mut result = failed(&reason);
+        result["missing"] = json!(true);
+        return Ok(result);
+    }
     let folder = match arguments["cwd"].as_str() {
         Some(cwd) => files::readable_folder(host, cwd)?,
         None => usual_folder.clone(),
@@ -59,6 +66,18 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
         Ok(output) => result(&output, encode),
         Err(error) => failed(&error.to_string()),
     })
+}
+
+/// Whether there is a program of this name: in the path that programs get, or at the place that it names.
+fn is_there(host: &ExtensionHost, command: &str, folder: Option<&str>) -> bool {
+    if command.contains('/') {
+        let folder = host.setting.scope.folder.join(folder.unwrap_or_default());
+        return folder.join(command).exists();
+    }
+    let variables = &host.setting.shell.environment;
+    let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    // Without a path, the shell has one of its own.
+    path.is_none_or(|path| std::env::split_paths(&path).any(|folder| folder.join(command).is_file()))
 }
 
 /// The program and its arguments. Variables that differ from the usual ones are set by `env`, so that
@@ -181,11 +200,37 @@ fn result(output: &ProgramOutput, encode: fn(&[u8]) -> String) -> Value {
         ProcessEnd::Signal(signal) => 128 + signal,
         ProcessEnd::Unknown => 1,
     };
-    json!({
+    let signal = match output.end {
+        ProcessEnd::Signal(signal) => signal_name(signal),
+        _ => None,
+    };
+    let mut result = json!({
         "stdout": encode(&output.stdout),
         "stderr": encode(&output.stderr),
         "code": code,
         "killed": output.timed_out || output.truncated,
+    });
+    if let Some(signal) = signal {
+        result["signal"] = json!(signal);
+    }
+    result
+}
+
+/// The name of a signal that ends programs.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
     })
 }
 

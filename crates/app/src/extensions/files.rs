@@ -3,9 +3,12 @@
 
 mod anchored_entry; // AnchoredEntry: an entry of a folder held open
 
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -71,8 +74,12 @@ pub fn call(host: &ExtensionHost, operation: &str, arguments: &Value) -> Result<
             };
             let content = arguments["content"].as_str().unwrap_or_default();
             let bytes = STANDARD.decode(content).map_err(|error| HostError(error.to_string()))?;
-            write(host, &place, &bytes, mode)
+            let is_new = arguments["mode"].is_u64() && !place.exists();
+            let written = write(host, &place, &bytes, mode);
+            if is_new { written.and_then(|_| set_mode(host, &place, &arguments["mode"])) } else { written }
         }
+        "chmod" => set_mode(host, &place, &arguments["mode"]),
+        "utimes" => set_time(host, &place, &arguments["time"]),
         "mkdtemp" => make_unique_folder(&place),
         "stat" => stat(&place),
         "readdir" => list(&place, is_set("recursive")),
@@ -219,21 +226,50 @@ enum WriteMode {
 }
 
 fn write(host: &ExtensionHost, place: &Path, bytes: &[u8], mode: WriteMode) -> io::Result<Value> {
-    let entry = AnchoredEntry::open(place, MissingFolders::Fail)?;
-    let mut file = entry.open_to_write(match mode {
-        WriteMode::Replace => OFlags::CREATE,
-        WriteMode::Append => OFlags::CREATE | OFlags::APPEND,
-        WriteMode::Create => OFlags::CREATE | OFlags::EXCL,
-    })?;
+    let mut file = open_to_write(
+        host,
+        place,
+        match mode {
+            WriteMode::Replace => OFlags::CREATE,
+            WriteMode::Append => OFlags::CREATE | OFlags::APPEND,
+            WriteMode::Create => OFlags::CREATE | OFlags::EXCL,
+        },
+    )?;
+    if let WriteMode::Replace = mode {
+        file.set_len(0)?;
+    }
+    file.write_all(bytes)?;
+    Ok(Value::Null)
+}
+
+/// Opens a file that the extension may change.
+fn open_to_write(host: &ExtensionHost, place: &Path, more: OFlags) -> io::Result<fs::File> {
+    let file = AnchoredEntry::open(place, MissingFolders::Fail)?.open_to_write(more)?;
     // Judged when it is open, and before it is changed: its name may be another link to a hidden file.
     let opened = RegularFile::from_open(file.try_clone()?).map_err(unreadable)?;
     if !is_own(host, place, Access::Write) {
         host.setting.scope.guard().judge(opened, place).map_err(unreadable)?;
     }
-    if let WriteMode::Replace = mode {
-        file.set_len(0)?;
+    Ok(file)
+}
+
+/// Sets who may read, write and run a file. Folders stay as they are.
+fn set_mode(host: &ExtensionHost, place: &Path, mode: &Value) -> io::Result<Value> {
+    let bits = mode.as_u64().and_then(|mode| u32::try_from(mode & 0o777).ok());
+    let bits = bits.ok_or(io::ErrorKind::InvalidInput)?;
+    if !fs::metadata(place)?.is_dir() {
+        open_to_write(host, place, OFlags::empty())?.set_permissions(fs::Permissions::from_mode(bits))?;
     }
-    file.write_all(bytes)?;
+    Ok(Value::Null)
+}
+
+/// Sets when a file was changed, in milliseconds since 1970. Folders stay as they are.
+fn set_time(host: &ExtensionHost, place: &Path, time: &Value) -> io::Result<Value> {
+    let time = time.as_f64().and_then(|time| Duration::try_from_secs_f64(time / 1000.0).ok());
+    let time = time.and_then(|time| UNIX_EPOCH.checked_add(time)).ok_or(io::ErrorKind::InvalidInput)?;
+    if !fs::metadata(place)?.is_dir() {
+        open_to_write(host, place, OFlags::empty())?.set_modified(time)?;
+    }
     Ok(Value::Null)
 }
 
@@ -281,7 +317,22 @@ fn kind(file_type: FileType) -> &'static str {
 
 fn stat(place: &Path) -> io::Result<Value> {
     let found = AnchoredEntry::open(place, MissingFolders::Fail)?.stat()?;
-    Ok(json!({ "size": found.size, "kind": kind(found.kind), "mtimeMs": found.modified_ms }))
+    let milliseconds = |seconds, nanoseconds| seconds as f64 * 1000.0 + nanoseconds as f64 / 1e6;
+    let changed = milliseconds(found.st_mtime, found.st_mtime_nsec);
+    Ok(json!({
+        "size": found.st_size,
+        "kind": kind(FileType::from_raw_mode(found.st_mode)),
+        "mode": found.st_mode,
+        "ino": found.st_ino,
+        "dev": found.st_dev,
+        "nlink": found.st_nlink,
+        "uid": found.st_uid,
+        "gid": found.st_gid,
+        "mtimeMs": changed,
+        "atimeMs": milliseconds(found.st_atime, found.st_atime_nsec),
+        "ctimeMs": milliseconds(found.st_ctime, found.st_ctime_nsec),
+        "birthtimeMs": changed,
+    }))
 }
 
 fn list(place: &Path, recursive: bool) -> io::Result<Value> {

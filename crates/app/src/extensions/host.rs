@@ -5,6 +5,7 @@ mod calls; // what a script asks for, by name
 mod conversation; // what an extension does to the conversation
 mod face; // what an extension shows
 mod handler_calls; // calls of its handlers and tools
+mod machine; // what extensions are told of the process and the machine
 mod registration; // what an extension registers
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use tokio::sync::mpsc;
 use super::discovery::OwnFolder;
 use super::event_order::ToolEventOrder;
 use super::network::OpenBodies;
-use super::permissions::{PermissionStore, Permissions};
+use super::permissions::{PermissionStore, Permissions, own_files};
 use super::providers::{self, ExtensionProviders};
 use super::{ExtensionListing, ExtensionOrigin, FoundExtension};
 use crate::approval::{Approver, UserPrompter};
@@ -148,8 +149,8 @@ impl ExtensionHost {
         let entries: Vec<&Path> =
             [&extension.entry].into_iter().chain(&extension.more_entries).map(PathBuf::as_path).collect();
         // One that cannot be read cannot be loaded either, and that is reported.
-        let source: String =
-            entries.iter().map(|entry| extension.sources.read(entry).unwrap_or_default()).collect();
+        let files = own_files(&*extension.sources, &entries);
+        let tool_event_order = ToolEventOrder::of_sources(files.iter().map(|(_, text)| &**text));
         let (outbox, mut work) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         setting.runtime.spawn(async move {
             while let Some(work) = work.recv().await {
@@ -184,7 +185,7 @@ impl ExtensionHost {
             warnings: Mutex::default(),
             model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
-            tool_event_order: ToolEventOrder::of_source(&source),
+            tool_event_order,
         })
     }
 

@@ -8,9 +8,10 @@ use hardpan_prompt::{
     AgentMessage, Image, Json, MessageBody, MessageFacts, MessagePart, TokenUsage, ToolCall,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::api::{self, Content, ContentPart, ImagePart, Message, NewMessage, Usage, UsageCost};
+use super::event_order::ToolEventOrder;
 
 /// Arguments of tools that have another name there, and ours.
 const ARGUMENT_NAMES: [(&str, &str); 3] =
@@ -19,6 +20,32 @@ const ARGUMENT_NAMES: [(&str, &str); 3] =
 /// Arguments of a call under the names that extensions read.
 pub fn arguments_to_script(arguments: &Value) -> Value {
     rename(arguments, |name| ARGUMENT_NAMES.iter().find(|(_, ours)| *ours == name).map(|(theirs, _)| *theirs))
+}
+
+/// Arguments of a call of a tool as the questions about it have them. The releases with the newer order have the edits
+/// of `edit` as a list; those before them had one edit, without a list.
+pub fn input_to_script(tool: &str, arguments: &Value, order: ToolEventOrder) -> Value {
+    let mut script = arguments_to_script(arguments);
+    let Some(fields) = script.as_object_mut().filter(|_| tool == "edit") else { return script };
+    let mut edits = fields.get("edits").and_then(Value::as_array).cloned().unwrap_or_default();
+    if let (Some(old), Some(new)) = (fields.get("oldText"), fields.get("newText")) {
+        edits.insert(0, json!({ "oldText": old, "newText": new }));
+    }
+    match (order, &edits[..]) {
+        (_, []) => return script,
+        (ToolEventOrder::AroundQuestions, _) => {
+            fields.remove("oldText");
+            fields.remove("newText");
+        }
+        (_, [only]) => {
+            for name in ["oldText", "newText"] {
+                fields.insert(name.to_owned(), only[name].clone());
+            }
+        }
+        _ => {}
+    }
+    fields.insert("edits".to_owned(), edits.into());
+    script
 }
 
 /// Arguments of a call under our own names.
@@ -127,6 +154,10 @@ pub fn custom_message(message: NewMessage) -> CustomMessage {
 /// A message as extensions know it. `id` is ours: it tells which message came back.
 pub fn message_to_script(message: &AgentMessage) -> Message {
     let mut script = body_to_script(&message.body);
+    if let Message::Assistant(answer) = &mut script {
+        // An answer of which the provider said nothing: extensions add up what they find.
+        answer.usage = Some(usage_to_script(&TokenUsage::default(), 0.0));
+    }
     *script.mark() = api::MessageMark {
         id: Some(message.id.0.clone()),
         timestamp: message.time.map(jiff::Timestamp::as_millisecond),
@@ -134,7 +165,8 @@ pub fn message_to_script(message: &AgentMessage) -> Message {
     if let Some(MessageFacts { details, usage, error }) = message.facts.as_deref() {
         match &mut script {
             Message::Assistant(answer) => {
-                answer.usage = usage.map(|(tokens, dollars)| usage_to_script(&tokens, dollars));
+                answer.usage =
+                    usage.map(|(tokens, dollars)| usage_to_script(&tokens, dollars)).or(answer.usage);
                 answer.error_message = error.as_deref().map(str::to_owned);
             }
             Message::ToolResult(result) => result.details.clone_from(details),
@@ -188,7 +220,11 @@ fn body_to_script(body: &MessageBody) -> Message {
         MessageBody::Custom { custom_type, content, display } => Message::Custom(api::CustomMessage {
             message: NewMessage {
                 custom_type: custom_type.clone(),
-                content: Content::Parts(parts_to_script(content)),
+                // Nearly all extensions give a text, and look for it as one.
+                content: match &content[..] {
+                    [MessagePart::Text { text }] => Content::Text(text.to_string()),
+                    parts => Content::Parts(parts_to_script(parts)),
+                },
                 display: *display,
                 details: None,
             },

@@ -326,13 +326,22 @@ fn declared_permissions(sources: &dyn ModuleSources) -> Option<DeclaredPermissio
     Some(serde_json::from_value(declared.clone()).unwrap_or_default())
 }
 
-/// The hash of an extension's own files: its main files, what they import by relative names, and its
-/// manifest. Packages of `node_modules` are not covered.
+/// The hash of an extension's own files.
 pub fn content_hash(sources: &dyn ModuleSources, entries: &[&Path]) -> String {
+    let hashes = own_files(sources, entries).into_iter().map(|(path, text)| {
+        let relative = path.strip_prefix(sources.root()).unwrap_or(&path);
+        format!("{}\0{}\0", relative.display(), Hash::of(text.as_bytes()))
+    });
+    Hash::of(hashes.collect::<String>().as_bytes()).to_string()
+}
+
+/// An extension's own files with their texts: its main files, what they import by relative names, and its
+/// manifest. Packages of `node_modules` are not among them.
+pub fn own_files(sources: &dyn ModuleSources, entries: &[&Path]) -> Vec<(PathBuf, String)> {
     let mut waiting = vec![sources.root().join("package.json")];
     waiting.extend(entries.iter().map(|entry| (*entry).to_owned()));
     let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut all = String::new();
+    let mut files = Vec::new();
     while let Some(path) = waiting.pop() {
         if seen.len() >= MAX_HASHED_FILES || !seen.insert(path.clone()) {
             continue;
@@ -342,10 +351,9 @@ pub fn content_hash(sources: &dyn ModuleSources, entries: &[&Path]) -> String {
         for name in relative_names(&text) {
             waiting.extend(hardpan_extensions::modules::find_relative(sources, &folder, name));
         }
-        let relative = path.strip_prefix(sources.root()).unwrap_or(&path);
-        all.push_str(&format!("{}\0{}\0", relative.display(), Hash::of(text.as_bytes())));
+        files.push((path, text));
     }
-    Hash::of(all.as_bytes()).to_string()
+    files
 }
 
 /// Texts in quotes that begin like the relative name of a file.

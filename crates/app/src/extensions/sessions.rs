@@ -106,9 +106,10 @@ pub async fn all_entries(agent: &Agent) -> Value {
     // The nearest entry at or above each one that extensions see.
     let mut shown: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     let mut found = Vec::new();
+    let usage = entries::usage_of_answers(session.entries.iter());
     for entry in &session.entries {
         let parent = entry.parent.as_deref().and_then(|parent| shown.get(parent).copied().flatten());
-        let Some(content) = entries::entry_content(entry) else {
+        let Some(content) = entries::content_with_usage(entry, &usage) else {
             shown.insert(&entry.id, parent);
             continue;
         };

@@ -213,3 +213,110 @@ async fn a_replaced_read_that_shows_the_file_counts_as_having_shown_it() {
         assert_eq!(stored.contains("file_observations"), is_shown, "{stored}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_tools_and_commands_are_told_with_what_extensions_read_of_them() {
+    let source = "export default (pi) => {
+        pi.registerTool({ name: 'now', label: 'Now', description: 'The time.\\nIn full.', promptGuidelines: ['Ask for it.'], parameters: { type: 'object', properties: { zone: { type: 'string' } } }, execute: () => ({ content: [] }) });
+        pi.registerCommand('add', { handler: async () => { pi.sendMessage({ customType: 'x', content: 'a text', display: true }); } });
+        pi.registerCommand('try', { handler: async (_, ctx) => {
+            const entries = ctx.sessionManager.getEntries();
+            const answers = entries.filter((entry) => entry.message?.role === 'assistant').map((entry) => entry.message);
+            const tool = (name) => pi.getAllTools().find((known) => known.name === name);
+            ctx.ui.notify(JSON.stringify({
+                used: answers.map((answer) => answer.usage.output > 0 && answer.usage.cost.total > 0),
+                times: entries.every((entry) => /^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$/.test(entry.timestamp)),
+                custom: entries.find((entry) => entry.type === 'custom_message').content,
+                context: ctx.sessionManager.buildSessionContext().messages.map((message) => message.role),
+                now: tool('now'), read: tool('read').sourceInfo, described: Object.keys(tool('read').parameters.properties).includes('path'),
+                command: pi.getCommands().find((command) => command.name === 'try').sourceInfo.source,
+                options: [ctx.getSystemPromptOptions().selectedTools.includes('now'), ctx.scopedModels, ctx.ui.getToolsExpanded()],
+            }));
+        } });
+    }";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.say("hello").await;
+    test.say("/add").await;
+    for _ in 0..400 {
+        if test.lines().iter().any(|line| line.contains("a text")) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    test.take_events();
+    test.say("/try").await;
+    let value: Value = serde_json::from_str(&test.notes()[0]).unwrap();
+    assert_eq!(
+        value,
+        json!({
+            "used": [true], "times": true, "custom": "a text", "context": ["user", "assistant", "custom"],
+            "now": {
+                "name": "now", "description": "The time.\nIn full.", "active": true, "promptGuidelines": ["Ask for it."],
+                "parameters": { "type": "object", "properties": { "zone": { "type": "string" } } },
+                "sourceInfo": { "path": "<extension:ext1>", "source": "extension:ext1", "scope": "temporary", "origin": "top-level" },
+            },
+            "read": { "path": "<builtin:read>", "source": "builtin", "scope": "temporary", "origin": "top-level" },
+            "described": true, "command": "extension:ext1", "options": [true, [], false],
+        })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_are_told_in_the_form_that_the_extension_was_written_for() {
+    let telling = "pi.on('tool_call', (e, ctx) => { ctx.ui.notify(JSON.stringify(e.input)); });";
+    let older = format!("export default (pi) => {{ {telling} }}");
+    // The file that the main file takes its factory from says for which releases it is.
+    let newer = format!(
+        "import type {{ ExtensionAPI }} from '@earendil-works/pi-coding-agent';\n\
+         export default (pi: ExtensionAPI) => {{ {telling} pi.on('tool_call', (e) => {{ e.input.edits[0].newText = 'the bread'; }}); }}"
+    );
+    let script = calling("edit", "{path: notes.txt, old_text: the milk, new_text: the tea}");
+    let home = super::subagents::TaskHome::new(&script, "").await;
+    home.home.write("extensions/older.ts", &older);
+    home.home.write("extensions/newer/index.ts", "export { default } from './main';");
+    home.home.write("extensions/newer/main.ts", &newer);
+    let folder = home.home.folder.path().join("extensions");
+    let mut test =
+        TestConversation::open_in(home, &[folder.join("older.ts"), folder.join("newer")], None).await;
+    assert_eq!(test.notices(), [""; 0]);
+    test.say("go").await;
+    assert_eq!(
+        test.notes(),
+        [
+            r#"{"path":"notes.txt","oldText":"the milk","newText":"the tea","edits":[{"oldText":"the milk","newText":"the tea"}]}"#,
+            r#"{"path":"notes.txt","edits":[{"oldText":"the milk","newText":"the tea"}]}"#,
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_main_file_of_a_package_that_fails_costs_no_others() {
+    let greet = |word: &str| {
+        format!(
+            "export default (pi) => pi.registerCommand('{word}', {{ handler: (_, ctx) => ctx.ui.notify('{word}') }});"
+        )
+    };
+    let home = super::subagents::TaskHome::new(super::extensions::FINE, "").await;
+    let files = [
+        ("package.json", r#"{"pi": {"extensions": ["./a.ts", "./b.ts", "./c.ts", "./d.ts"]}}"#.to_owned()),
+        ("a.ts", "import { missing } from './none';\nexport default () => missing();".to_owned()),
+        ("b.ts", greet("one")),
+        ("c.ts", "export default (pi) => { pi.on('input', () => ({ action: 'handled' })); throw new Error('no'); };".to_owned()),
+        ("d.ts", greet("two")),
+    ];
+    for (name, content) in &files {
+        home.home.write(&format!("extensions/several/{name}"), content);
+    }
+    let folder = home.home.folder.path().join("extensions/several");
+    let mut test = TestConversation::open_in(home, &[folder], None).await;
+    let notices = test.notices();
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(notices[0].contains("a.ts") && notices[0].contains("./none"), "{notices:?}");
+    assert!(notices[1].contains("c.ts") && notices[1].contains("Error: no"), "{notices:?}");
+    test.say("/one").await;
+    test.say("/two").await;
+    assert_eq!(test.notes(), ["one", "two"]);
+    // The handler of the one that failed is gone.
+    test.say("hello").await;
+    assert_eq!(test.lines()[0], "user: hello");
+}

@@ -413,3 +413,55 @@ async fn a_change_of_the_thinking_level_is_told_with_the_level_before_it() {
         ["thinking_level_select: [\"off\",\"high\"]", "thinking_level_select: [\"high\",\"low\"]"]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_of_the_session_is_told_and_so_is_a_compaction_that_failed() {
+    let teller = telling(&[
+        ("session_info_changed", "e.name"),
+        ("session_compact", "[e.reason, e.willRetry]"),
+        ("session_compact_failed", "[e.reason, e.errorMessage, e.aborted, e.willRetry, e.fromExtension]"),
+    ]);
+    let decider = "export default (pi) => {\n\
+        const replies = [{ cancel: true }, { compaction: { summary: ' ' } }, { compaction: { summary: 'short' } }];\n\
+        pi.on('session_before_compact', () => replies.shift());\n\
+        pi.registerCommand('name', { handler: async (name) => { pi.setSessionName(name); } }); }";
+    let mut test = TestConversation::with_sources("", &[&teller, decider], None).await;
+    test.say("/name The plan").await;
+    let mut told = Vec::new();
+    for _ in 0..400 {
+        told.extend(test.notes());
+        if !told.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(told, ["session_info_changed: \"The plan\""]);
+    // Nothing to compact, cancelled, no summary, and done.
+    let agent = test.app.agent.clone();
+    agent.compact(None).await.unwrap_err();
+    for prompt in ["First", "Second", "Third"] {
+        test.say(&format!("{prompt}\n{}", "word ".repeat(15_000))).await;
+    }
+    agent.compact(None).await.unwrap_err();
+    agent.compact(None).await.unwrap_err();
+    agent.compact(None).await.unwrap();
+    let told: Vec<String> = test.notes().into_iter().filter(|note| note.contains("compact")).collect();
+    assert!(told[0].starts_with("session_compact_failed: [\"manual\",\""), "{told:?}");
+    assert!(told[0].ends_with("\",false,false,false]"), "{told:?}");
+    assert_eq!(told[1], "session_compact_failed: [\"manual\",null,true,false,false]");
+    assert!(told[2].ends_with("\",false,false,true]"), "{told:?}");
+    assert_eq!(told[3], "session_compact: [\"manual\",false]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_the_system_prompt_can_be_changed_where_they_are() {
+    let first = "export default (pi) => pi.on('before_agent_start', (e) => { e.systemPromptOptions.sections.house = 'Be brief.'; e.systemPromptOptions.promptGuidelines.push('Ask first.'); e.systemPromptOptions.appendSystemPrompt += 'The end.'; });";
+    let second = "export default (pi) => pi.on('before_agent_start', (e) => ({ systemPrompt: e.systemPrompt + ' Really.' }));";
+    let test = TestConversation::with_sources("", &[first, second], None).await;
+    test.say("hello").await;
+    let system = test.home.sent()[0].body["system"].to_string();
+    assert!(
+        system.contains("- Ask first.\\n\\nThe end.\\n\\n<house>\\nBe brief.\\n</house> Really."),
+        "{system}"
+    );
+}

@@ -158,12 +158,12 @@ async fn files_of_one_package_hand_each_other_functions() {
     assert_eq!(listed[0].commands, ["core", "try"]);
     assert_eq!(try_in(test).await.0, serde_json::json!(["one", "two"]));
 
-    // If one of them cannot be loaded, nothing of the package stays.
+    // One of them that cannot be loaded is named, and costs no others.
     let broken = "export default () => { throw new Error('late'); }";
     let files = [("package.json", manifest), ("core.ts", core), ("commands.ts", broken)];
     let test = conversation("", &files).await;
     assert!(test.notices()[0].contains("Error: late (commands.ts:1:"), "{:?}", test.notices());
-    assert!(test.app.extensions.list().is_empty() && !test.app.agent.commands().contains_key("core"));
+    assert_eq!(test.app.extensions.list()[0].commands, ["core"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,4 +192,50 @@ async fn parts_of_an_answer_are_read_by_all_of_its_copies() {
             "Response.clone: Body has already been consumed.",
         ])
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_programs_and_files_are_as_node_has_them() {
+    let expression = "await (async () => {
+        const { execFileSync, spawn, spawnSync } = await import('node:child_process');
+        const fs = await import('node:fs');
+        const name = 'node:os';
+        const os = await import(name);
+        const code = (work) => { try { work(); return 'none'; } catch (error) { return [error.code, error.syscall]; } };
+        const ended = (child) => new Promise((resolve) => { child.on('error', (error) => resolve(error.code)); child.on('close', (...end) => resolve(end)); });
+        process.env.TRIED = 'seen';
+        const seen = [execFileSync('sh', ['-c', 'printf $TRIED']).toString(), (await pi_exec('sh', ['-c', 'printf $TRIED'])).stdout];
+        delete process.env.TRIED;
+        fs.writeFileSync('run.sh', 'exit 0', { mode: 0o755 });
+        const modes = [fs.statSync('run.sh').mode & 0o777];
+        fs.chmodSync('run.sh', 0o600);
+        fs.utimesSync('run.sh', 0, 1000);
+        modes.push(fs.statSync('run.sh').mode & 0o777, fs.statSync('run.sh').mtimeMs);
+        const changes = [];
+        const watcher = fs.watch('run.sh', (kind, file) => changes.push([kind, file]));
+        fs.writeFileSync('run.sh', 'exit 1');
+        while (changes.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
+        watcher.close();
+        return { seen, gone: 'TRIED' in process.env, modes, changes, homedir: typeof os.homedir(),
+            missing: [code(() => execFileSync('no-such-program')), spawnSync('no-such-program').error.code, await ended(spawn('no-such-program'))],
+            killed: await ended(spawn('sh', ['-c', 'kill -9 $$'])), nothing: code(() => fs.readFileSync('nothing')),
+            alive: [process.kill(process.pid, 0), code(() => process.kill(999999999, 0))] };
+    })()";
+    let source = trying(expression)
+        .replace("export default (pi) => pi", "let pi_exec;\nexport default (pi) => (pi_exec = pi.exec, pi)");
+    let test = conversation("", &[("index.ts", &source)]).await;
+    let (value, questions) = try_in(test).await;
+    assert_eq!(
+        value,
+        serde_json::json!({
+            "seen": ["seen", "seen"], "gone": false, "modes": [0o755, 0o600, 1_000_000],
+            "changes": [["change", "run.sh"]], "homedir": "string",
+            "missing": [["ENOENT", "spawnSync no-such-program"], "ENOENT", "ENOENT"],
+            "killed": [null, "SIGKILL"], "nothing": ["ENOENT", "open"],
+            "alive": [true, ["ESRCH", "kill"]],
+        })
+    );
+    // Nobody is asked about a program that is not there, and variables are seen by whoever is asked.
+    assert!(questions.iter().all(|question| !question.contains("no-such")), "{questions:?}");
+    assert!(questions[0].contains("env TRIED=seen sh -c"), "{questions:?}");
 }

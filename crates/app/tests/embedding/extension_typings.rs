@@ -46,11 +46,13 @@ async fn handlers_get_the_fields_that_are_declared() {
     }
     let unheard: Vec<&str> =
         EVENTS.iter().map(|event| event.name).filter(|name| !seen.contains_key(*name)).collect();
-    // These need a compaction, another model, the end, output in pieces, a face.
+    // These need a compaction, another model or name, the end, output in pieces, a face.
     let rare = [
         "model_select",
         "session_before_compact",
         "session_compact",
+        "session_compact_failed",
+        "session_info_changed",
         "session_shutdown",
         "thinking_level_select",
         "tool_execution_update",

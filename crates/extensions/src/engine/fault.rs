@@ -83,7 +83,7 @@ pub fn fault_of(value: &JsValue<'_>) -> ScriptFault {
 /// The first line of a stack that lies in a file: `    at run (/a/b/guard.ts:12:5)`.
 fn first_place(stack: &str) -> Option<String> {
     stack.lines().find_map(|line| {
-        let place = line.trim().trim_start_matches("at ").trim_end_matches(')');
+        let place = line.trim().strip_prefix("at ")?.trim_end_matches(')');
         let place = place.rsplit('(').next().unwrap_or(place);
         let name = place.strip_prefix('/')?.rsplit('/').next()?;
         name.contains(':').then(|| name.to_owned())

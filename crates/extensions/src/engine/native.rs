@@ -5,6 +5,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "the engine hands over what it has converted")]
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use ring::rand::SecureRandom;
-use ring::{digest, hmac, rand};
+use ring::{digest, hmac, pbkdf2, rand};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Promise, Result, TypedArray};
 use serde_json::{Value, json};
@@ -27,6 +28,9 @@ use crate::modules::{ImportKind, ModuleFormat, ModulePlace};
 /// The longest time that a timer waits: that of other engines.
 const MAX_TIMER_MS: f64 = 2_147_483_647.0;
 
+/// How often a password may be hashed for a key: the engine cannot be interrupted meanwhile.
+const MAX_KEY_ROUNDS: u32 = 1_000_000;
+
 /// All native functions, by the names that the JavaScript uses.
 pub fn functions<'js>(ctx: &Ctx<'js>, state: &Rc<ThreadState>) -> Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
@@ -40,6 +44,7 @@ pub fn functions<'js>(ctx: &Ctx<'js>, state: &Rc<ThreadState>) -> Result<Object<
     native.set("fromBase64", Function::new(ctx.clone(), from_base64)?)?;
     native.set("digest", Function::new(ctx.clone(), compute_digest)?)?;
     native.set("hmac", Function::new(ctx.clone(), compute_hmac)?)?;
+    native.set("passwordKey", Function::new(ctx.clone(), password_key)?)?;
     native.set("compress", Function::new(ctx.clone(), compress)?)?;
     native.set("decompress", Function::new(ctx.clone(), decompress)?)?;
     native.set("random", Function::new(ctx.clone(), random)?)?;
@@ -278,6 +283,33 @@ fn compute_hmac<'js>(
         _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
     };
     TypedArray::new(ctx, hmac::sign(&hmac::Key::new(algorithm, &bytes(&key)), &bytes(&binary)).as_ref())
+}
+
+/// A key made of a password, by PBKDF2.
+fn password_key<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    password: String,
+    salt: String,
+    rounds: u32,
+    length: u32,
+) -> Result<TypedArray<'js, u8>> {
+    let algorithm = match &*name {
+        "sha1" => pbkdf2::PBKDF2_HMAC_SHA1,
+        "sha256" => pbkdf2::PBKDF2_HMAC_SHA256,
+        "sha384" => pbkdf2::PBKDF2_HMAC_SHA384,
+        "sha512" => pbkdf2::PBKDF2_HMAC_SHA512,
+        _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
+    };
+    let Some(rounds) = NonZeroU32::new(rounds).filter(|rounds| rounds.get() <= MAX_KEY_ROUNDS) else {
+        return Err(Exception::throw_range(&ctx, &format!("a key needs 1 to {MAX_KEY_ROUNDS} iterations")));
+    };
+    if length > 65_536 {
+        return Err(Exception::throw_range(&ctx, "a key has at most 65536 bytes"));
+    }
+    let mut key = vec![0; length as usize];
+    pbkdf2::derive(algorithm, rounds, &bytes(&salt), &bytes(&password), &mut key);
+    TypedArray::new(ctx, key)
 }
 
 fn compress<'js>(ctx: Ctx<'js>, frame: String, binary: String, level: i32) -> Result<TypedArray<'js, u8>> {

@@ -673,8 +673,8 @@ async fn what_a_component_would_draw_is_shown_and_waiting_goes_on() {
 async fn a_widget_of_components_is_shown_as_its_lines_whenever_it_asks() {
     let test = load("import { Text } from '@mariozechner/pi-tui';\nexport default (pi) => { pi.on('x', async (event, ctx) => { let n = 1; let screen; ctx.ui.setWidget('w', (tui, theme) => { screen = tui; return { render: () => new Text(theme.fg('dim', 'count ' + n)).render(80), invalidate() {} }; }); n = 2; screen.requestRender(); await new Promise((r) => setTimeout(r, 5)); }); };").await;
     test.call(json!({})).await.unwrap();
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 1"]}"#).await;
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":["count 2"]}"#).await;
+    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 1"]}"#).await;
+    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 2"]}"#).await;
 }
 
 #[tokio::test]
@@ -699,4 +699,76 @@ async fn helpers_read_skills_usage_and_failures() {
     let skill =
         json!({ "name": "tidy", "location": "/a/SKILL.md", "content": "Do it.", "userMessage": "now" });
     assert_eq!(evaluate(expression).await, json!([skill, null, "Text", 7, "high", "off", true, true, false]));
+}
+
+/// `published_values.txt` has an expression and its value in turn, as Node and the published packages give it.
+#[tokio::test]
+async fn values_are_those_of_node_and_of_the_published_packages() {
+    let lines: Vec<&str> = include_str!("published_values.txt").lines().collect();
+    let cases: Vec<(&str, Value)> = lines
+        .chunks_exact(2)
+        .map(|pair| (pair[0], serde_json::from_str(pair[1].strip_prefix("= ").unwrap()).unwrap()))
+        .collect();
+    let modules = [
+        ("ca", "@earendil-works/pi-coding-agent"),
+        ("ac", "@earendil-works/pi-agent-core"),
+        ("ai", "@earendil-works/pi-ai"),
+        ("tui", "@earendil-works/pi-tui"),
+        ("tb", "typebox"),
+        ("tbv", "typebox/value"),
+        ("util", "node:util"),
+        ("assert", "node:assert"),
+        ("path", "node:path"),
+        ("url", "node:url"),
+        ("crypto", "node:crypto"),
+        ("events", "node:events"),
+        ("stream", "node:stream"),
+        ("qs", "node:querystring"),
+    ];
+    let imports: String =
+        modules.map(|(name, module)| format!("import * as {name} from '{module}';\n")).concat();
+    let values: String = cases
+        .iter()
+        .map(|(expression, _)| {
+            format!(
+                "await (async () => {{ try {{ return ({expression}); }} catch (error) {{ return String(error); }} }})(),\n"
+            )
+        })
+        .collect();
+    let script = format!("{imports}export default (pi) => {{ pi.on('x', async () => [{values}]); }}");
+    let found = load(&script).await.call(json!({})).await.unwrap();
+    let found = found.as_array().unwrap();
+    let wrong: Vec<String> = cases
+        .iter()
+        .zip(found)
+        .filter(|((_, expected), found)| expected != *found)
+        .map(|((expression, expected), found)| format!("{expression}\n  is {found}\n  not {expected}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(cases.len() > 150, "{}", cases.len());
+}
+
+#[tokio::test]
+async fn types_are_imported_and_exported_by_the_words_of_values() {
+    let host = Arc::new(EchoHost::default());
+    let files = [
+        (
+            "index.ts",
+            "import Settings, { Foo, Color, Again, make } from './all';\n\
+             export { Foo };\n\
+             export default (pi) => { pi.on('x', (): Foo => [Color.Red, make(1), typeof Foo, typeof Settings, typeof Again]); }",
+        ),
+        (
+            "all.ts",
+            "export { Foo, Color } from './types';\nexport * from './more';\nimport { Foo } from './types';\nexport { Foo as Again };",
+        ),
+        ("types.ts", "export interface Foo { a: number }\nexport enum Color { Red = 'red' }"),
+        (
+            "more.ts",
+            "export default interface Settings { x: 1 }\nexport function make(x: number) { return x + 1; }",
+        ),
+    ];
+    let (script, _folder) = load_with(&files, &host).await.unwrap();
+    let found = script.call(CallKind::Handler, "1", "{}".into()).await.unwrap();
+    assert_eq!(found, json!(["red", 2, "undefined", "undefined", "undefined"]));
 }

@@ -22,9 +22,18 @@ use crate::modules::{self, ModuleSources, ScriptLoader};
 
 /// The engine's own JavaScript: a function of the native functions that gives the entries.
 const API: &str = include_str!("../js/api.js");
+const BYTES: &str = include_str!("../js/bytes.js");
+const INSPECT: &str = include_str!("../js/inspect.js");
 const PLATFORM: &str = include_str!("../js/platform.js");
 const PACKAGES: &str = include_str!("../js/packages.js");
+const SCHEMAS: &str = include_str!("../js/schemas.js");
+const YAML: &str = include_str!("../js/yaml.js");
+const TERMINAL_TEXT: &str = include_str!("../js/terminal_text.js");
+const SESSIONS: &str = include_str!("../js/sessions.js");
 const NODE: &str = include_str!("../js/node.js");
+const NODE_PATH: &str = include_str!("../js/node_path.js");
+const NODE_FILES: &str = include_str!("../js/node_files.js");
+const NODE_CRYPTO: &str = include_str!("../js/node_crypto.js");
 const PROCESSES: &str = include_str!("../js/processes.js");
 const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
 const MODELS: &str = include_str!("../js/models.js");
@@ -35,7 +44,8 @@ const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
 
 /// Parts of it that are evaluated when a script first needs them, by the names that `node.js` uses.
-const LAZY_PARTS: [(&str, &str); 3] = [
+const LAZY_PARTS: [(&str, &str); 4] = [
+    ("assert", include_str!("../js/assert.js")),
     ("streams", include_str!("../js/streams.js")),
     ("http", include_str!("../js/http.js")),
     ("small-modules", include_str!("../js/small_modules.js")),
@@ -267,17 +277,31 @@ impl Engine {
     fn evaluate_api(ctx: &Ctx<'_>, state: &Rc<ThreadState>) -> rquickjs::Result<Entries> {
         let evaluate = |source: &str, name: &str| evaluate_part(ctx, source, name);
         let native = native::functions(ctx, state)?;
-        let platform: Object = evaluate(PLATFORM, "platform")?.call((native.clone(),))?;
+        let bytes: Object = evaluate(BYTES, "bytes")?.call((native.clone(),))?;
+        let inspection: Object = evaluate(INSPECT, "inspect")?.call(())?;
+        let platform: Object = evaluate(PLATFORM, "platform")?.call((native.clone(), bytes, inspection))?;
         evaluate(INTL, "intl")?.call::<_, ()>((platform.get::<_, Function>("define")?,))?;
         evaluate(FETCH, "fetch")?.call::<_, ()>((native.clone(), platform.clone()))?;
-        let packages: Object = evaluate(PACKAGES, "packages")?.call((native.clone(), platform.clone()))?;
-        let processes: Function = evaluate(PROCESSES, "processes")?;
+        let package_parts = Object::new(ctx.clone())?;
+        for (name, source) in
+            [("schemas", SCHEMAS), ("yaml", YAML), ("terminal", TERMINAL_TEXT), ("sessions", SESSIONS)]
+        {
+            package_parts.set(name, evaluate(source, name)?.call::<_, Object>(())?)?;
+        }
+        let packages: Object =
+            evaluate(PACKAGES, "packages")?.call((native.clone(), platform.clone(), package_parts))?;
+        let node_parts = Object::new(ctx.clone())?;
+        let sources =
+            [("processes", PROCESSES), ("path", NODE_PATH), ("files", NODE_FILES), ("crypto", NODE_CRYPTO)];
+        for (name, source) in sources {
+            node_parts.set(name, evaluate(source, name)?)?;
+        }
         let lazy_part = Function::new(ctx.clone(), evaluate_lazy_part)?;
         let modules: Object = evaluate(NODE, "node")?.call((
             native.clone(),
             platform.clone(),
             packages,
-            processes,
+            node_parts,
             lazy_part,
         ))?;
         let built_in: Function = modules.get("builtIn")?;

@@ -71,12 +71,13 @@
     custom: async (factory) => (now("hasUI") ? platform.runCustom(factory, ui) : undefined),
     getEditorText: () => now("ui.getEditorText") ?? "", getAllThemes: () => [], getTheme: () => undefined,
     setTheme: () => ({ success: false, error: "themes cannot be changed by extensions here" }),
-    onTerminalInput: () => () => {},
+    onTerminalInput: () => () => {}, getToolsExpanded: () => false,
     theme: plainTheme,
   };
   for (const name of ["setFooter", "setHeader", "setEditorComponent", "getEditorComponent", "addAutocompleteProvider", "setWorkingIndicator", "setWorkingVisible", "setHiddenThinkingLabel", "setToolsExpanded"]) {
     ui[name] = () => notShown(name);
   }
+  const { sessions } = platform.helpers;
   const branch = () => now("session.branch");
   const pathTo = (id) => {
     const byId = new Map(now("session.entries").map((entry) => [entry.id, entry]));
@@ -99,7 +100,8 @@
     getLeafId: () => branch().at(-1)?.id ?? null, getLeafEntry: () => branch().at(-1),
     getSessionId: () => now("session.info").id, getSessionFile: () => now("session.info").file,
     getSessionDir: () => now("session.info").folder, getSessionName: () => now("session.info").name,
-    getHeader: () => ({ type: "session", id: now("session.info").id, cwd: now("cwd") }), getCwd: () => now("cwd"), getLabel: (id) => labelOf(now("session.entries"), id),
+    getHeader: () => ({ type: "session", version: 3, id: now("session.info").id, timestamp: now("session.entries")[0]?.timestamp ?? new Date().toISOString(), cwd: now("cwd") }), getCwd: () => now("cwd"), isPersisted: () => true, usesDefaultSessionDir: () => true,
+    buildContextEntries: () => sessions.buildContextEntries(branch()), buildSessionProjection: () => sessions.buildSessionProjection(branch()), buildSessionContext: () => sessions.buildSessionContext(branch()), getLabel: (id) => labelOf(now("session.entries"), id),
   };
   const modelRegistry = {
     ...platform.models,
@@ -119,6 +121,7 @@
     get model() { return now("model"); }
     get signal() { return this.#signal; }
     get thinkingLevel() { return now("thinkingLevel"); }
+    get scopedModels() { return []; }
     isIdle() { return now("isIdle"); }
     hasPendingMessages() { return now("hasPendingMessages"); }
     isProjectTrusted() { return now("isProjectTrusted"); }
@@ -131,15 +134,44 @@
       call("compact", { customInstructions: options.customInstructions }).then((result) => options.onComplete?.(result), (error) => (options.onError ? options.onError(error) : platform.report(error)));
     }
   }
+  // The parts of the system prompt, each of which may be changed.
+  const withAllFields = (options) => ({ toolSnippets: {}, toolGuidelines: {}, promptGuidelines: [], appendSystemPrompt: "", sections: {}, contextFiles: [], skills: [], ...options });
+  // What a handler added to them, as text behind the prompt.
+  function promptAfter(prompt, before, options) {
+    if (typeof options.forceSystemPrompt === "string") return options.forceSystemPrompt;
+    const added = [];
+    const linesOf = ({ promptGuidelines, toolGuidelines }) => [...promptGuidelines ?? [], ...Object.values(toolGuidelines ?? {}).flat()];
+    const guidelines = linesOf(options).filter((line) => !linesOf(before).includes(line));
+    if (guidelines.length) added.push(guidelines.map((line) => `- ${line}`).join("\n"));
+    if (options.appendSystemPrompt && options.appendSystemPrompt !== before.appendSystemPrompt) added.push(options.appendSystemPrompt.trim());
+    for (const [tag, text] of Object.entries(options.sections ?? {})) if (text !== before.sections[tag] && typeof text === "string") added.push(`<${tag}>\n${text}\n</${tag}>`);
+    for (const file of options.contextFiles ?? []) if (!before.contextFiles.some((known) => known.path === file.path)) added.push(`<file path="${file.path}">\n${file.content}\n</file>`);
+    return added.length ? [prompt, ...added].join("\n\n") : undefined;
+  }
+  // What puts something into a session that has just begun. Messages are those of an extension: the model reads them.
+  const newSessionManager = () => ({
+    ...sessionManager,
+    appendMessage(message) { pi.sendMessage({ customType: String(message.customType ?? message.role ?? "message"), content: message.content, display: message.display ?? true, details: message.details }, { triggerTurn: false }); return ""; },
+    appendCustomMessageEntry(customType, content, display, details) { pi.sendMessage({ customType, content, display, details }, { triggerTurn: false }); return ""; },
+    appendCustomEntry(customType, data) { pi.appendEntry(customType, data); return sessionManager.getLeafId() ?? ""; },
+    appendSessionInfo(name) { pi.setSessionName(name); return sessionManager.getLeafId() ?? ""; },
+    appendLabelChange(entry, label) { pi.setLabel(entry, label); return sessionManager.getLeafId() ?? ""; },
+    appendThinkingLevelChange(level) { pi.setThinkingLevel(level); return ""; },
+  });
   class CommandContext extends Context {
     waitForIdle() { return call("waitForIdle"); }
-    async newSession(options) { return this.#changed(await call("newSession"), options); }
+    async newSession(options) {
+      const change = await call("newSession");
+      if (!change.cancelled) await options?.setup?.(newSessionManager());
+      return this.#changed(change, options);
+    }
     async fork(entry, options) { return this.#changed(await call("fork", { entry, position: options?.position }), options); }
     async navigateTree(entry, options = {}) {
       return this.#changed(await call("navigateTree", { entry, options: { summarize: options.summarize, label: options.label } }), {});
     }
     async switchSession(path, options) { return this.#changed(await call("switchSession", { path }), options); }
     reload() { return call("reload"); }
+    getSystemPromptOptions() { return withAllFields({ cwd: now("cwd"), selectedTools: now("tools").filter((tool) => tool.active).map((tool) => tool.name) }); }
     sendMessage(message, options) { return pi.sendMessage(message, options); }
     sendUserMessage(content, options) { return pi.sendUserMessage(content, options); }
     // What was said goes back to the line; then the extension goes on in the other session.
@@ -210,15 +242,17 @@
     },
     appendEntry(customType, data) { afterLoading("appendEntry"); now("appendEntry", { customType, data }); },
     exec(command, args = [], options = {}) {
-      const running = call("exec", { command, args: args.map(String), cwd: options.cwd, timeout: options.timeout });
-      if (!options.signal) return running;
+      const own = platform.ownVariables();
+      const running = call("exec", { command, args: args.map(String), cwd: options.cwd, timeout: options.timeout, env: Object.keys(own).length ? own : undefined });
+      const done = running.then(({ signal, missing, ...result }) => result);
+      if (!options.signal) return done;
       const ended = { stdout: "", stderr: "", code: 143, killed: true };
       const aborted = new Promise((resolve) => {
         const end = () => { platform.cancel(running); resolve(ended); };
         if (options.signal.aborted) end();
         else options.signal.addEventListener("abort", end, { once: true });
       });
-      return Promise.race([running, aborted]);
+      return Promise.race([done, aborted]);
     },
     getActiveTools() { afterLoading("getActiveTools"); return now("tools").filter((tool) => tool.active).map((tool) => tool.name); },
     getAllTools() { afterLoading("getAllTools"); return now("tools"); },
@@ -253,10 +287,19 @@
     const module = await native.importModule(path);
     const factory = module.default ?? globalThis.module?.exports;
     if (typeof factory !== "function") throw new TypeError("the module's default export is not a function");
+    const known = new Set(handlers.keys());
+    const wasLoaded = isLoaded;
     isLoaded = false;
-    await factory(pi);
-    await platform.providers.settled();
-    isLoaded = true;
+    try {
+      await factory(pi);
+      await platform.providers.settled();
+      isLoaded = true;
+    } catch (error) {
+      // Of several main files, those that were loaded go on.
+      isLoaded = wasLoaded;
+      for (const id of [...handlers.keys()]) if (!known.has(id)) { handlers.delete(id); now("off", { handler: id }); }
+      throw error;
+    }
   }
   // A command of the user's that the extension runs by itself.
   async function runOperations(operations, event, signal) {
@@ -273,7 +316,14 @@
     const inputBefore = event?.inputCounts ? json(event.input) : undefined;
     if (inputBefore !== undefined) delete event.inputCounts;
     const payloadBefore = known.event === "before_provider_request" ? json(event.payload) : undefined;
+    const optionsBefore = known.event === "before_agent_start" ? parse(json((event.systemPromptOptions = withAllFields(event.systemPromptOptions)))) : undefined;
     const result = await known.handler(event, new Context(signal));
+    if (optionsBefore) {
+      const options = event.systemPromptOptions;
+      if (json(options.selectedTools) !== json(optionsBefore.selectedTools)) now("setActiveTools", { names: options.selectedTools });
+      const changed = result?.systemPrompt === undefined || options.forceSystemPrompt !== undefined ? promptAfter(event.systemPrompt, optionsBefore, options) : undefined;
+      return changed === undefined ? result : { ...result, systemPrompt: changed };
+    }
     // Any value replaces the payload, and changes in place count as well.
     if (known.event === "before_provider_request") {
       const after = result === undefined ? event.payload : result;

@@ -112,32 +112,14 @@
   codingAgent.createCodingTools = (folder, options) => ["Read", "Bash", "Edit", "Write"].map((name) => definitions[name](folder, options ?? {}));
   codingAgent.createReadOnlyTools = (folder, options) => ["Read", "Grep", "Find", "Ls"].map((name) => definitions[name](folder, options ?? {}));
 
-  // ---- messages
-  const partsOf = (content) => (typeof content === "string" ? [{ type: "text", text: content }] : content ?? []);
-  const textOf = (content) => partsOf(content).filter((part) => part.type === "text").map((part) => part.text).join("\n");
-  codingAgent.convertToLlm = (messages) => messages.flatMap((message) => {
-    switch (message.role) {
-      case "custom": return [{ role: "user", content: partsOf(message.content), timestamp: message.timestamp }];
-      case "bashExecution": return message.excludeFromContext ? [] : [{ role: "user", content: [{ type: "text", text: `Ran \`${message.command}\`\n\`\`\`\n${message.output}\n\`\`\`` }], timestamp: message.timestamp }];
-      case "compactionSummary": case "branchSummary": return [{ role: "user", content: [{ type: "text", text: message.summary }], timestamp: message.timestamp }];
-      case "user": case "assistant": case "toolResult": return [message];
-      default: return [];
-    }
-  });
-  codingAgent.serializeConversation = (messages) => messages.flatMap((message) => {
-    if (message.role === "user") return textOf(message.content) ? [`[User]: ${textOf(message.content)}`] : [];
-    if (message.role === "toolResult") return textOf(message.content) ? [`[Tool result]: ${textOf(message.content)}`] : [];
-    if (message.role !== "assistant") return [];
-    const calls = partsOf(message.content).filter((part) => part.type === "toolCall").map((part) => `${part.name}(${Object.entries(part.arguments ?? {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")})`);
-    return [...(textOf(message.content) ? [`[Assistant]: ${textOf(message.content)}`] : []), ...(calls.length ? [`[Assistant tool calls]: ${calls.join("; ")}`] : [])];
-  }).join("\n\n");
+  // ---- messages and entries
+  const { partsOf: _partsOf, textOf, ...sessions } = platform.helpers.sessions;
+  Object.assign(codingAgent, sessions);
   // A skill as its command puts it into a prompt, with what the person wrote after it.
   codingAgent.parseSkillBlock = (prompt) => {
     const found = /^<skill name="([^"]*)" location="([^"]*)">\n?([\s\S]*?)\n?<\/skill>\s*([\s\S]*)$/.exec(String(prompt));
     return found && { name: found[1], location: found[2], content: found[3], userMessage: found[4].trim() || undefined };
   };
-  codingAgent.calculateContextTokens = (usage) => usage.totalTokens || usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
-  codingAgent.getLastAssistantUsage = (entries) => entries.findLast(({ message }) => message?.role === "assistant" && message.usage && !["aborted", "error"].includes(message.stopReason))?.message.usage;
   codingAgent.getShellConfig = (shell) => ({ shell: shell ?? "/bin/bash", args: ["-c"] });
   codingAgent.readStoredCredential = () => undefined;
   // Null: the image cannot be made smaller here.
@@ -146,13 +128,27 @@
   // Where the other system would be installed: nothing is there.
   codingAgent.getPackageDir = () => path.join(codingAgent.getAgentDir(), "package");
   for (const [name, file] of [["Readme", "README.md"], ["Docs", "docs"], ["Examples", "examples"], ["Changelog", "CHANGELOG.md"]]) codingAgent[`get${name}Path`] = () => path.join(codingAgent.getPackageDir(), file);
-  codingAgent.estimateTokens = (message) => Math.ceil(JSON.stringify(message.content ?? message).length / 4);
   codingAgent.truncateLine = (line, width = 500) => (line.length > width ? { text: `${line.slice(0, width)}... [truncated]`, wasTruncated: true } : { text: line, wasTruncated: false });
   codingAgent.highlightCode = (code) => String(code).split("\n");
-  codingAgent.getLanguageFromPath = (file) => ({ ts: "typescript", js: "javascript", py: "python", rs: "rust", go: "go", md: "markdown", json: "json", sh: "bash" })[path.extname(file).slice(1)];
+const LANGUAGES = { ts: "typescript", tsx: "typescript", mts: "typescript", cts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript", cjs: "javascript", py: "python", rb: "ruby", rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", c: "c", h: "c", cpp: "cpp", cc: "cpp", hpp: "cpp", cs: "csharp", php: "php", sh: "bash", bash: "bash", zsh: "bash", fish: "fish", ps1: "powershell", sql: "sql", html: "html", htm: "html", css: "css", scss: "scss", sass: "sass", less: "less", json: "json", yaml: "yaml", yml: "yaml", toml: "toml", xml: "xml", md: "markdown", markdown: "markdown", dockerfile: "dockerfile", makefile: "makefile", lua: "lua", pl: "perl", r: "r", scala: "scala", clj: "clojure", ex: "elixir", exs: "elixir", erl: "erlang", hs: "haskell", ml: "ocaml", vim: "vim", graphql: "graphql", proto: "protobuf", tf: "hcl", hcl: "hcl" };
+  codingAgent.getLanguageFromPath = (file) => LANGUAGES[String(file).split(".").pop()?.toLowerCase().split("/").pop()];
   codingAgent.getSelectListTheme = codingAgent.getSettingsListTheme = codingAgent.getMarkdownTheme;
   codingAgent.keyText = codingAgent.rawKeyHint = (key) => String(key);
   codingAgent.initTheme = () => {};
+  codingAgent.formatSkillsForPrompt = (skills) => {
+    const shown = skills.filter((skill) => !skill.disableModelInvocation);
+    const plainText = (text) => String(text).replace(/[&<>"']/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" })[sign]);
+    const entry = ({ name, description, filePath }) => `  <skill>\n    <name>${plainText(name)}</name>\n    <description>${plainText(description)}</description>\n    <location>${plainText(filePath)}</location>\n  </skill>`;
+    return shown.length ? `\n\nSkills hold instructions for certain tasks: read the file of one whose description fits. Relative paths in it start at its folder.\n\n<available_skills>\n${shown.map(entry).join("\n")}\n</available_skills>` : "";
+  };
+  codingAgent.truncateToVisualLines = (shown, most, width, paddingX = 0) => { const all = new tui.Text(shown, paddingX, 0).render(width); return { visualLines: all.slice(-most), skippedCount: Math.max(0, all.length - most) }; };
+  codingAgent.createSyntheticSourceInfo = (file, { source, scope = "temporary", origin = "top-level", baseDir } = {}) => ({ path: file, source, scope, origin, baseDir });
+  codingAgent.hasTrustRequiringProjectResources = () => false;
+  codingAgent.detectSupportedImageMimeTypeFromFile = async (file) => {
+    const begin = (await fs.readFile(file)).subarray(0, 12);
+    const kinds = [["image/png", begin.subarray(0, 4).toString("hex") === "89504e47"], ["image/jpeg", begin.subarray(0, 3).toString("hex") === "ffd8ff"], ["image/gif", begin.subarray(0, 4).toString() === "GIF8"], ["image/webp", begin.subarray(8, 12).toString() === "WEBP"]];
+    return kinds.find(([, isMeant]) => isMeant)?.[0] ?? null;
+  };
   codingAgent.renderDiff = (diff) => String(diff);
   codingAgent.VERSION = "0.87.1";
   codingAgent.CURRENT_SESSION_VERSION = 3;
@@ -207,10 +203,20 @@
   const absentClass = (name) => new Proxy(class { constructor() { missing(name); } }, {
     get: (target, key) => (key in target || typeof key === "symbol" ? target[key] : () => missing(`${name}.${key}`)),
   });
-  const classes = "AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient DefaultResourceLoader SessionManager Theme";
-  const functions = "compact createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary buildSessionContext loadSkills loadSkillsFromDir runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
+  const classes = "ModelRuntime DefaultPackageManager ProjectTrustStore AgentSession AgentSessionRuntime AuthStorage ModelRegistry ExtensionRunner InteractiveMode RpcClient DefaultResourceLoader SessionManager Theme";
+  const functions = "compact getPowerShellConfig createAgentSession createAgentSessionFromServices createAgentSessionRuntime createAgentSessionServices discoverAndLoadExtensions generateSummary generateBranchSummary loadSkills loadSkillsFromDir loadProjectContextFiles createExtensionRuntime createPowerShellTool convertToPng prepareBranchEntries collectEntriesForBranchSummary findCutPoint findTurnStartIndex generateSummaryWithUsage resolveCliModel main runPrintMode runRpcMode wrapRegisteredTool wrapRegisteredTools copyToClipboard";
   for (const name of classes.split(" ")) codingAgent[name] = absentClass(name);
   for (const name of functions.split(" ")) codingAgent[name] ??= () => missing(name);
-  for (const name of "getEnvApiKey registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
-  for (const name of "TUI ProcessTerminal".split(" ")) tui[name] = absentClass(name);
+  // Keys stay with Hardpan.
+  ai.getEnvApiKey = ai.findEnvKeys = () => undefined;
+  for (const name of "registerApiProvider getApiProvider".split(" ")) ai[name] ??= () => missing(name);
+  for (const name of "TUI TuiMainScreen TuiAltScreen ProcessTerminal".split(" ")) tui[name] = absentClass(name);
+
+  // ---- the package below it, which has part of the same
+  const core = builtIn("agent-core");
+  const shared = "formatSize truncateHead truncateTail truncateLine DEFAULT_MAX_BYTES DEFAULT_MAX_LINES convertToLlm serializeConversation calculateContextTokens estimateTokens estimateContextTokens getLastAssistantUsage DEFAULT_COMPACTION_SETTINGS shouldCompact bashExecutionToText parseCommandArgs substituteArgs createReadTool createWriteTool createEditTool createBashTool loadSkills generateSummary compact COMPACTION_SUMMARY_PREFIX COMPACTION_SUMMARY_SUFFIX BRANCH_SUMMARY_PREFIX BRANCH_SUMMARY_SUFFIX";
+  for (const name of shared.split(" ")) core[name] = codingAgent[name];
+  Object.assign(core, { uuidv7: ai.uuidv7, utf8ByteLength: (value) => Buffer.byteLength(String(value)), sanitizeBinaryOutput: (value) => String(value).replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, ""), toError: (error) => (error instanceof Error ? error : new Error(String(error))), ok: (value) => ({ ok: true, value }), err: (error) => ({ ok: false, error }) });
+  for (const name of "Agent AgentHarness".split(" ")) core[name] = absentClass(name);
+  for (const name of "agentLoop agentLoopContinue runAgentLoop streamProxy".split(" ")) core[name] = () => missing(name);
 })

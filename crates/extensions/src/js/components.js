@@ -6,35 +6,64 @@
   const tui = builtIn("tui");
   const codingAgent = builtIn("coding-agent");
   const { plain, plainTheme } = platform.helpers;
+  const { matchesKey, truncateToWidth } = tui;
   const { Container, Text } = tui;
   const WIDTH = 80;
 
   // ---- components that ask
+  // What is shown of a list, and what is chosen with the arrows.
   class SelectList extends Container {
-    constructor(items = []) { super(); this.items = items; this.selected = 0; }
-    setFilter(filter) { this.filter = String(filter); }
-    setSelectedIndex(at) { this.selected = at; }
-    getSelectedItem() { return this.items[this.selected] ?? null; }
-    render() { return this.items.map((item, at) => `${at === this.selected ? "→" : " "} ${nameOf(item)}`); }
+    constructor(items = [], visible = 10, theme = {}) { super(); Object.assign(this, { items, visible, theme, selected: 0, filter: "" }); }
+    get filteredItems() { const wanted = this.filter.toLowerCase(); return wanted === "" ? this.items : this.items.filter((item) => String(item.value ?? item.label).toLowerCase().startsWith(wanted)); }
+    setFilter(filter) { this.filter = String(filter); this.selected = 0; }
+    setSelectedIndex(at) { this.selected = Math.max(0, Math.min(at, this.filteredItems.length - 1)); }
+    getSelectedItem() { return this.filteredItems[this.selected] ?? null; }
+    handleInput(data) {
+      const count = this.filteredItems.length;
+      const move = (by) => { if (count) { this.selected = (this.selected + by + count) % count; this.onSelectionChange?.(this.getSelectedItem()); } };
+      if (matchesKey(data, "up")) move(-1);
+      else if (matchesKey(data, "down")) move(1);
+      else if (matchesKey(data, "enter")) { const item = this.getSelectedItem(); if (item) this.onSelect?.(item); } else if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) this.onCancel?.();
+    }
+    render(width = WIDTH) { return this.filteredItems.length ? this.filteredItems.map((item, at) => truncateToWidth(`${at === this.selected ? "→" : " "} ${nameOf(item)}`, width)) : ["  No matching commands"]; }
   }
   class SettingsList extends Container {
-    constructor(items = [], _visible, _theme, onChange, onCancel) { super(); Object.assign(this, { items, onChange, onCancel }); }
+    constructor(items = [], _visible, _theme, onChange, onCancel) { super(); Object.assign(this, { items, onChange, onCancel, selected: 0 }); }
     updateValue(id, value) { const item = this.items.find((item) => item.id === id); if (item) item.currentValue = value; }
-    render() { return this.items.map((item) => `${item.label}: ${item.currentValue}`); }
+    handleInput(data) {
+      const item = this.items[this.selected];
+      if (matchesKey(data, "up")) this.selected = Math.max(0, this.selected - 1);
+      else if (matchesKey(data, "down")) this.selected = Math.min(this.items.length - 1, this.selected + 1);
+      else if ((matchesKey(data, "enter") || matchesKey(data, "space")) && item?.values?.length) { item.currentValue = item.values[(item.values.indexOf(item.currentValue) + 1) % item.values.length]; this.onChange?.(item.id, item.currentValue); } else if (matchesKey(data, "escape") || matchesKey(data, "ctrl+c")) this.onCancel?.();
+    }
+    render() { return this.items.map((item, at) => `${at === this.selected ? "→" : " "} ${item.label}: ${item.currentValue}`); }
   }
+  // What is typed goes to the end.
   class Input extends Container {
+    focused = false;
     constructor() { super(); this.value = ""; }
     setValue(value) { this.value = String(value); }
     getValue() { return this.value; }
-    render() { return [this.value]; }
+    handleInput(data) {
+      const text = String(data);
+      if (matchesKey(text, "enter")) this.onSubmit?.(this.value);
+      else if (matchesKey(text, "escape") || matchesKey(text, "ctrl+c")) (this.onEscape ?? this.onCancel)?.call(this);
+      else if (matchesKey(text, "backspace")) this.value = [...this.value].slice(0, -1).join("");
+      else if (!/[\u0000-\u001f]/.test(plain(text))) this.value += plain(text);
+      else return;
+      this.onChange?.(this.value);
+    }
+    render() { return [`> ${this.value}`]; }
   }
   class Editor extends Input {
     setText(text) { this.value = String(text); }
     getText() { return this.value; }
     getExpandedText() { return this.value; }
+    getCursor() { const lines = this.getLines(); return { line: lines.length - 1, col: lines.at(-1).length }; }
     insertTextAtCursor(text) { this.value += text; }
     getLines() { return this.value.split("\n"); }
-    addToHistory() {} setAutocompleteProvider() {} setPaddingX() {} isShowingAutocomplete() { return false; }
+    render() { return this.getLines(); }
+    addToHistory() {} setAutocompleteProvider() {} setPaddingX() {} getPaddingX() { return 0; } setAutocompleteMaxVisible() {} isShowingAutocomplete() { return false; }
   }
   class CustomEditor extends Editor { actionHandlers = new Map(); onAction(action, handler) { this.actionHandlers.set(action, handler); } }
   class Loader extends Text {
@@ -49,26 +78,21 @@
     dispose() {}
   }
   class BorderedLoader extends CancellableLoader { constructor(tui, theme, message) { super(tui, theme, theme, message); } }
-  class TruncatedText extends Text {}
   class DynamicBorder extends Container { constructor(colour) { super(); this.colour = colour; } render(width) { return ["─".repeat(Math.max(1, width))]; } }
-  class KeybindingsManager { static create() { return new KeybindingsManager(); } matches(data, name) { return matchesKey(data, KEYS_OF_ACTIONS[name] ?? name); } getKeys() { return []; } getEffectiveConfig() { return {}; } }
+  class KeybindingsManager { static create() { return new KeybindingsManager(); } matches(data, name) { return matchesKey(data, KEYS_OF_ACTIONS[name] ?? name); } getKeys(name) { return [KEYS_OF_ACTIONS[name] ?? []].flat(); } getEffectiveConfig() { return {}; } }
   class Image extends Container {}
-  Object.assign(tui, { SelectList, SettingsList, Input, Editor, Loader, CancellableLoader, TruncatedText, KeybindingsManager, Image });
+  Object.assign(tui, { SelectList, SettingsList, Input, Editor, Loader, CancellableLoader, KeybindingsManager, Image });
   Object.assign(codingAgent, { CustomEditor, BorderedLoader, DynamicBorder, KeybindingsManager });
   for (const name of "ArminComponent AssistantMessageComponent BashExecutionComponent BranchSummaryMessageComponent CompactionSummaryMessageComponent CustomMessageComponent ExtensionEditorComponent ExtensionInputComponent ExtensionSelectorComponent FooterComponent LoginDialogComponent ModelSelectorComponent OAuthSelectorComponent SessionSelectorComponent SettingsSelectorComponent SkillInvocationMessageComponent ThemeSelectorComponent ThinkingSelectorComponent ToolExecutionComponent TreeSelectorComponent UserMessageComponent UserMessageSelectorComponent".split(" ")) codingAgent[name] = class extends Container {};
 
   // ---- keys
-  const KEYS = { "\u001b": "escape", "\r": "enter", "\n": "enter", "\t": "tab", " ": "space", "\u007f": "backspace", "\u001b[A": "up", "\u001b[B": "down", "\u001b[C": "right", "\u001b[D": "left", "\u001b[H": "home", "\u001b[F": "end", "\u001b[3~": "delete", "\u001b[5~": "pageUp", "\u001b[6~": "pageDown", "\u001b[Z": "shift+tab" };
-  const KEYS_OF_ACTIONS = { "tui.select.cancel": "escape", selectCancel: "escape", "app.interrupt": "escape", interrupt: "escape", "tui.select.confirm": "enter", selectConfirm: "enter", "tui.select.up": "up", selectUp: "up", "tui.select.down": "down", selectDown: "down" };
-  const parseKey = (data) => KEYS[data] ?? (data.length === 1 && data < " " ? `ctrl+${String.fromCharCode(data.charCodeAt(0) + 96)}` : data.length === 1 ? data : undefined);
-  const same = (key) => String(key).toLowerCase().replace(/^esc$/, "escape").replace(/^return$/, "enter");
-  const matchesKey = (data, key) => { const pressed = parseKey(String(data)); return pressed !== undefined && same(pressed) === same(key); };
+  const KEYS_OF_ACTIONS = { "tui.select.cancel": "escape", selectCancel: "escape", "app.interrupt": "escape", interrupt: "escape", "tui.select.confirm": "enter", selectConfirm: "enter", "tui.input.submit": "enter", submit: "enter", "tui.select.up": "up", selectUp: "up", cursorUp: "up", "tui.select.down": "down", selectDown: "down", cursorDown: "down", "tui.select.pageUp": "pageUp", "tui.select.pageDown": "pageDown", "tui.input.tab": "tab", tab: "tab", "app.tools.expand": "ctrl+o", expandTools: "ctrl+o", "app.clear": "ctrl+c", "app.exit": "ctrl+d" };
   const keybindings = new KeybindingsManager();
-  Object.assign(tui, { matchesKey, parseKey, isKeyRelease: () => false, isKeyRepeat: () => false, decodeKittyPrintable: () => undefined, getKeybindings: () => keybindings, getEditorKeybindings: () => keybindings, setKittyProtocolActive() {}, CURSOR_MARKER: "", getCapabilities: () => ({ images: null, trueColor: false, hyperlinks: false }) });
+  Object.assign(tui, { TUI_KEYBINDINGS: {}, setKeybindings() {}, isKittyProtocolActive: () => false, isFocusable: (component) => component !== null && typeof component === "object" && "focused" in component, isViewportTUI: () => false, getCellDimensions: () => ({ widthPx: 9, heightPx: 18 }), setCellDimensions() {}, setCapabilities() {}, resetCapabilitiesCache() {}, detectCapabilities: () => tui.getCapabilities(), getImageDimensions: () => null, renderImage: () => null, imageFallback: (kind, _size, name) => `[Image: ${[name, kind].filter(Boolean).join(" ")}]`, getNativeClipboard: () => undefined, CombinedAutocompleteProvider: class { async getSuggestions() { return null; } applyCompletion(lines, cursorLine, cursorCol) { return { lines, cursorLine, cursorCol }; } }, isKeyRelease: () => false, isKeyRepeat: () => false, decodeKittyPrintable: () => undefined, getKeybindings: () => keybindings, getEditorKeybindings: () => keybindings, setKittyProtocolActive() {}, CURSOR_MARKER: "", getCapabilities: () => ({ images: null, trueColor: false, hyperlinks: false }) });
 
   // ---- what a face has in their place
   const nameOf = (item) => plain(item.label ?? item.value ?? "") + (item.description ? ` — ${plain(item.description)}` : "");
-  const linesOf = (component, width = WIDTH) => { const lines = component?.render?.(width); return Array.isArray(lines) ? lines.map((line) => plain(line).trimEnd()) : []; };
+  const linesOf = (component, width = WIDTH) => { const lines = component?.render?.(width); const shown = Array.isArray(lines) ? lines.map((line) => plain(line).trimEnd()) : []; const isText = (line) => line !== ""; return shown.slice(Math.max(0, shown.findIndex(isText)), shown.findLastIndex(isText) + 1); };
   const terminal = { columns: WIDTH, rows: 24, write() {}, kittyProtocolActive: false, setTitle() {} };
   const stubOfScreen = (requestRender = () => {}) => ({ requestRender, terminal, children: [], addChild() {}, removeChild() {}, setFocus() {}, start() {}, stop() {}, invalidate() {}, hasOverlay: () => false, hideOverlay() {}, addInputListener: () => () => {}, showOverlay: () => ({ hide() {}, setHidden() {}, isHidden: () => true, focus() {}, unfocus() {} }) });
 

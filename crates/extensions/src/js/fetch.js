@@ -37,6 +37,9 @@
     async bytes() { return new Uint8Array(this.#bytes); }
     slice(start, end, type) { return new Blob([this.#bytes.subarray(start, end)], { type }); }
   }
+  class File extends Blob {
+    constructor(parts, name, options = {}) { super(parts, options); this.name = String(name); this.lastModified = options.lastModified ?? Date.now(); }
+  }
   class FormData {
     #entries = [];
     append(name, value) { this.#entries.push([String(name), value instanceof Blob ? value : String(value)]); }
@@ -44,6 +47,10 @@
     get(name) { return this.#entries.find(([known]) => known === name)?.[1] ?? null; }
     has(name) { return this.#entries.some(([known]) => known === name); }
     delete(name) { this.#entries = this.#entries.filter(([known]) => known !== name); }
+    getAll(name) { return this.#entries.filter(([known]) => known === name).map(([, value]) => value); }
+    forEach(visit) { for (const [name, value] of this.#entries) visit(value, name, this); }
+    keys() { return this.#entries.map(([name]) => name)[Symbol.iterator](); }
+    values() { return this.#entries.map(([, value]) => value)[Symbol.iterator](); }
     entries() { return this.#entries[Symbol.iterator](); }
     [Symbol.iterator]() { return this.entries(); }
   }
@@ -65,7 +72,7 @@
       const boundary = `----hardpan${platform.uuid().replaceAll("-", "")}`;
       const parts = [];
       for (const [name, value] of body) {
-        const file = value instanceof Blob ? `; filename="blob"\r\nContent-Type: ${value.type || "application/octet-stream"}` : "";
+        const file = value instanceof Blob ? `; filename="${value.name ?? "blob"}"\r\nContent-Type: ${value.type || "application/octet-stream"}` : "";
         parts.push(bytesOf(`--${boundary}\r\nContent-Disposition: form-data; name="${name.replaceAll('"', "%22")}"${file}\r\n\r\n`), bytesOf(value), bytesOf("\r\n"));
       }
       return [Buffer.concat([...parts, bytesOf(`--${boundary}--\r\n`)]), `multipart/form-data; boundary=${boundary}`];
@@ -216,5 +223,5 @@
     else request.signal.addEventListener("abort", () => content.fail(request.signal.reason), { once: true });
     return new Response(hasContent ? content : null, answer);
   }
-  for (const [name, value] of Object.entries({ Headers, Request, Response, FormData, Blob, fetch })) define(name, value);
+  for (const [name, value] of Object.entries({ Headers, Request, Response, FormData, Blob, File, fetch })) define(name, value);
 })

@@ -84,32 +84,69 @@
     formatToParts(value) { return [{ type: "literal", value: this.format(value) }]; }
     resolvedOptions() { return { locale: "en-US", calendar: "gregory", numberingSystem: "latn", timeZone: globalThis.process?.env.TZ || "UTC", ...this.#options }; }
   }
+  // Signs before digits before letters; letters first by what they are, then by their accents, then small before large.
+  const rankOf = (character) => (/\p{L}/u.test(character) ? 3 : /\p{N}/u.test(character) ? 2 : /\s/.test(character) ? 0 : 1);
+  const inOrder = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
+  function collate(one, other, sensitivity = "variant") {
+    if (one === other) return 0;
+    const [a, b] = [one, other].map((text) => text.normalize("NFD"));
+    const bases = [a, b].map((text) => [...text.replace(/\p{Mark}/gu, "").toLowerCase()]);
+    for (let at = 0; at < Math.min(bases[0].length, bases[1].length); at++) {
+      const [left, right] = [bases[0][at], bases[1][at]];
+      if (left !== right) return inOrder(rankOf(left), rankOf(right)) || inOrder(left, right);
+    }
+    const byLength = inOrder(bases[0].length, bases[1].length);
+    if (byLength || sensitivity === "base") return byLength;
+    const byAccent = sensitivity === "case" ? 0 : inOrder(a.toLowerCase(), b.toLowerCase());
+    if (byAccent || sensitivity === "accent") return byAccent;
+    for (let at = 0; at < Math.min(a.length, b.length); at++) if (a[at] !== b[at]) return a[at] === a[at].toLowerCase() ? -1 : 1;
+    return 0;
+  }
   class Collator {
     #options;
-    constructor(_locale, options = {}) { this.#options = options; }
+    constructor(_locale, options = {}) { this.#options = options ?? {}; }
     compare = (one, other) => {
-      const fold = (text) => (this.#options.sensitivity === "base" || this.#options.sensitivity === "accent" ? String(text).toLowerCase() : String(text));
-      const [a, b] = [fold(one), fold(other)];
-      if (!this.#options.numeric) return a.localeCompare(b);
+      const [a, b] = [String(one), String(other)];
+      const { sensitivity } = this.#options;
+      if (!this.#options.numeric) return collate(a, b, sensitivity);
       const [left, right] = [a.split(/(\d+)/), b.split(/(\d+)/)];
       for (let at = 0; at < Math.min(left.length, right.length); at++) {
         if (left[at] === right[at]) continue;
-        return at % 2 ? Number(left[at]) - Number(right[at]) || left[at].localeCompare(right[at]) : left[at].localeCompare(right[at]);
+        return at % 2 ? Math.sign(Number(left[at]) - Number(right[at])) || collate(left[at], right[at], sensitivity) : collate(left[at], right[at], sensitivity);
       }
-      return left.length - right.length;
+      return Math.sign(left.length - right.length);
     };
     resolvedOptions() { return { locale: "en-US", ...this.#options }; }
   }
-  class PluralRules { select(number) { return number === 1 ? "one" : "other"; } }
+  class PluralRules {
+    #isOrdinal;
+    constructor(_locale, options = {}) { this.#isOrdinal = options?.type === "ordinal"; }
+    select(number) {
+      if (!this.#isOrdinal) return number === 1 ? "one" : "other";
+      const [last, tens] = [number % 10, Math.floor(number / 10) % 10];
+      return tens === 1 ? "other" : ({ 1: "one", 2: "two", 3: "few" })[last] ?? "other";
+    }
+    resolvedOptions() { return { locale: "en-US", type: this.#isOrdinal ? "ordinal" : "cardinal" }; }
+  }
   class ListFormat {
     #word;
     constructor(_locale, options = {}) { this.#word = options.type === "disjunction" ? "or" : "and"; }
     format(list) { const all = [...list]; return all.length < 2 ? all.join("") : all.length === 2 ? all.join(` ${this.#word} `) : `${all.slice(0, -1).join(", ")}, ${this.#word} ${all[all.length - 1]}`; }
   }
+  const NEAR = { day: ["yesterday", "today", "tomorrow"], year: ["last year", "this year", "next year"], month: ["last month", "this month", "next month"], week: ["last week", "this week", "next week"], quarter: ["last quarter", "this quarter", "next quarter"], hour: [undefined, "this hour"], minute: [undefined, "this minute"], second: [undefined, "now"] };
   class RelativeTimeFormat {
-    format(value, unit) { const count = Math.abs(value); const name = String(unit).replace(/s$/, "") + (count === 1 ? "" : "s"); return value < 0 ? `${count} ${name} ago` : `in ${count} ${name}`; }
+    #isAuto;
+    constructor(_locale, options = {}) { this.#isAuto = options?.numeric === "auto"; }
+    format(value, unit) { const near = this.#isAuto ? NEAR[String(unit).replace(/s$/, "")]?.[value + 1] : undefined; if (near !== undefined) return near; const count = Math.abs(value); const name = String(unit).replace(/s$/, "") + (count === 1 ? "" : "s"); return value < 0 ? `${count} ${name} ago` : `in ${count} ${name}`; }
   }
-  define("Intl", { Segmenter, NumberFormat, DateTimeFormat, Collator, PluralRules, ListFormat, RelativeTimeFormat, getCanonicalLocales: (locales = []) => [locales].flat(), supportedValuesOf: () => [] });
+  class DisplayNames { of(code) { return String(code); } }
+  class Locale { constructor(tag) { this.baseName = String(tag); [this.language, this.region] = this.baseName.split("-"); } toString() { return this.baseName; } }
+  // Some are called without `new`, too.
+  const kinds = { Segmenter, NumberFormat, DateTimeFormat, Collator, PluralRules, ListFormat, RelativeTimeFormat, DisplayNames, Locale };
+  for (const [name, kind] of Object.entries(kinds)) { kind.supportedLocalesOf = (locales = []) => [locales].flat(); kinds[name] = new Proxy(kind, { apply: (target, _self, values) => new target(...values) }); }
+  define("Intl", { ...kinds, getCanonicalLocales: (locales = []) => [locales].flat(), supportedValuesOf: () => [] });
+  Object.defineProperty(String.prototype, "localeCompare", { value(other, locale, options) { return new Collator(locale, options).compare(this, other); }, writable: true, configurable: true });
+  Object.defineProperty(BigInt.prototype, "toLocaleString", { value(locale, options) { return new NumberFormat(locale, options).format(this); }, writable: true, configurable: true });
   Object.defineProperty(Number.prototype, "toLocaleString", { value(locale, options) { return new NumberFormat(locale, options).format(this); }, writable: true, configurable: true });
   for (const [name, usual] of [["toLocaleString", { dateStyle: "short", timeStyle: "medium" }], ["toLocaleDateString", { dateStyle: "short" }], ["toLocaleTimeString", { timeStyle: "medium" }]]) {
     Object.defineProperty(Date.prototype, name, { value(locale, options) { return new DateTimeFormat(locale, options && Object.keys(options).some((key) => key !== "timeZone" && key !== "hour12") ? options : { ...usual, ...options }).format(this); }, writable: true, configurable: true });

@@ -1,92 +1,59 @@
 // The modules of Node that extensions import, as far as a host can serve them. Evaluated as a
 // function; returns all built-in modules by name.
-(function (native, platform, packages, makeProcesses, evaluatePart) {
+(function (native, platform, packages, parts, evaluatePart) {
   "use strict";
   const { Buffer, binary, decodeText, inspect, format, define } = platform;
   const now = (name, args) => JSON.parse(native.now(name, JSON.stringify(args ?? null))) ?? undefined;
 
-  // ---- path
-  const normalizeParts = (parts, isAbsolute) => {
-    const plain = [];
-    for (const part of parts) {
-      if (part === "" || part === ".") continue;
-      if (part !== "..") plain.push(part);
-      else if (plain.length && plain[plain.length - 1] !== "..") plain.pop();
-      else if (!isAbsolute) plain.push("..");
-    }
-    return plain;
-  };
-  const path = {
-    sep: "/", delimiter: ":",
-    isAbsolute: (name) => name.startsWith("/"),
-    normalize(name) {
-      if (name === "") return ".";
-      const absolute = name.startsWith("/");
-      const parts = normalizeParts(name.split("/"), absolute).join("/");
-      const end = name.endsWith("/") && parts !== "" ? "/" : "";
-      return (absolute ? "/" : "") + parts + end || (absolute ? "/" : ".");
-    },
-    join: (...names) => { const joined = names.filter((name) => name !== "").join("/"); return joined === "" ? "." : path.normalize(joined); },
-    resolve(...names) {
-      let whole = "";
-      for (let at = names.length - 1; at >= 0 && !whole.startsWith("/"); at--) if (names[at]) whole = whole === "" ? names[at] : `${names[at]}/${whole}`;
-      if (!whole.startsWith("/")) whole = `${process.cwd()}/${whole}`;
-      return `/${normalizeParts(whole.split("/"), true).join("/")}`;
-    },
-    dirname(name) {
-      const trimmed = name.replace(/\/+$/, "");
-      const at = trimmed.lastIndexOf("/");
-      return at < 0 ? (name.startsWith("/") ? "/" : ".") : at === 0 ? "/" : trimmed.slice(0, at);
-    },
-    basename(name, ending = "") {
-      const base = name.replace(/\/+$/, "").split("/").pop() ?? "";
-      return ending !== "" && base !== ending && base.endsWith(ending) ? base.slice(0, -ending.length) : base;
-    },
-    extname(name) { const base = path.basename(name); const at = base.lastIndexOf("."); return at <= 0 ? "" : base.slice(at); },
-    relative(from, to) {
-      const one = path.resolve(from).split("/").filter(Boolean);
-      const other = path.resolve(to).split("/").filter(Boolean);
-      let same = 0;
-      while (same < one.length && same < other.length && one[same] === other[same]) same++;
-      return [...Array(one.length - same).fill(".."), ...other.slice(same)].join("/");
-    },
-    parse(name) {
-      const base = path.basename(name);
-      const ext = path.extname(base);
-      const dir = path.dirname(name);
-      return { root: name.startsWith("/") ? "/" : "", dir: dir === "." && !name.startsWith("./") ? "" : dir, base, ext, name: ext ? base.slice(0, -ext.length) : base };
-    },
-    format: ({ dir, root, base, name = "", ext = "" }) => { const last = base ?? name + ext; return dir ? `${dir}/${last}` : (root ?? "") + last; },
-  };
-  path.posix = path;
+  const path = parts.path();
 
   // ---- process
-  const environment = () => now("process.env");
+  // What the extension sets is its own: it sees it, and so do programs that it starts.
+  const ownVariables = new Map();
+  const environment = () => {
+    const all = now("process.env") ?? {};
+    for (const [name, value] of ownVariables) if (value === undefined) delete all[name]; else all[name] = value;
+    return all;
+  };
+  platform.usualVariables = () => now("process.env") ?? {};
+  platform.ownVariables = () => Object.fromEntries([...ownVariables].filter(([, value]) => value !== undefined));
   const process = {
     env: new Proxy({}, {
       get: (_target, name) => (typeof name === "string" ? environment()[name] : undefined),
       has: (_target, name) => name in environment(),
       ownKeys: () => Object.keys(environment()),
-      getOwnPropertyDescriptor: (_target, name) => { const value = environment()[name]; return value === undefined ? undefined : { value, enumerable: true, configurable: true }; },
-      set: () => true,
+      getOwnPropertyDescriptor: (_target, name) => { const value = environment()[name]; return value === undefined ? undefined : { value, enumerable: true, configurable: true, writable: true }; },
+      set: (_target, name, value) => { ownVariables.set(String(name), String(value)); return true; },
+      defineProperty: (_target, name, { value }) => { ownVariables.set(String(name), String(value)); return true; },
+      deleteProperty: (_target, name) => { ownVariables.set(String(name), undefined); return true; },
     }),
     cwd: () => now("cwd"),
     get platform() { return now("process.platform"); },
     get arch() { return now("process.arch"); },
-    pid: 0, argv: ["hardpan"], argv0: "hardpan", execPath: "hardpan", execArgv: [], exitCode: undefined,
+    get pid() { return now("process.info").pid; }, get ppid() { return now("process.info").ppid; }, argv: ["hardpan"], argv0: "hardpan", execPath: "hardpan", execArgv: [], exitCode: undefined,
     version: "v22.0.0", versions: { node: "22.0.0" },
     stdout: { write: (text) => { native.log("info", platform.well(text)); return true; }, fd: 1, isTTY: false, columns: 80, rows: 24, writable: true, on() { return this; }, once() { return this; }, off() { return this; }, removeListener() { return this; }, emit: () => false, end() {}, getColorDepth: () => 1, hasColors: () => false, getWindowSize: () => [80, 24] },
     stderr: { write: (text) => { native.log("error", platform.well(text)); return true; }, fd: 2, isTTY: false, columns: 80, rows: 24, writable: true, on() { return this; }, once() { return this; }, off() { return this; }, removeListener() { return this; }, emit: () => false, end() {}, getColorDepth: () => 1, hasColors: () => false, getWindowSize: () => [80, 24] },
     nextTick: (callback, ...values) => queueMicrotask(() => callback(...values)),
     hrtime: Object.assign((before) => { const ms = native.elapsed(); const time = [Math.floor(ms / 1000), Math.floor((ms % 1000) * 1e6)]; return before ? [time[0] - before[0], time[1] - before[1]] : time; }, { bigint: () => BigInt(Math.floor(native.elapsed() * 1e6)) }),
     uptime: () => native.elapsed() / 1000,
-    memoryUsage: () => ({ rss: 0, heapTotal: 0, heapUsed: 0, external: 0, arrayBuffers: 0 }),
-    on() { return process; }, once() { return process; }, off() { return process; }, addListener() { return process; }, removeListener() { return process; }, removeAllListeners() { return process; }, emit: () => false, listenerCount: () => 0, listeners: () => [], setMaxListeners() { return process; },
-    title: "hardpan", ppid: 0, release: { name: "node" }, features: {}, config: {}, umask: () => 0o22, getuid: () => -1, geteuid: () => -1, getgid: () => -1, cpuUsage: () => ({ user: 0, system: 0 }), chdir() { throw new Error("process.chdir() is not available in an extension"); },
+    memoryUsage: Object.assign(() => { const rss = now("process.info").rss; return { rss, heapTotal: rss, heapUsed: rss, external: 0, arrayBuffers: 0 }; }, { rss: () => now("process.info").rss }),
+    availableMemory: () => os.freemem(), constrainedMemory: () => 0, resourceUsage: () => ({ userCPUTime: 0, systemCPUTime: 0, maxRSS: now("process.info").rss / 1024 }),
+    title: "hardpan", release: { name: "node" }, features: {}, config: {}, report: {}, debugPort: 0, umask: () => 0o22, getuid: () => now("process.info").uid, geteuid: () => now("process.info").uid, getgid: () => now("process.info").gid, getegid: () => now("process.info").gid, getgroups: () => [now("process.info").gid],
+    getBuiltinModule: (name) => { const plain = String(name).replace(/^node:/, ""); return moduleOf.isBuiltin(plain) ? builtIn(plain) : undefined; }, cpuUsage: () => ({ user: 0, system: 0 }), chdir() { throw new Error("process.chdir() is not available in an extension"); },
     get stdin() { return nobody(); },
     emitWarning: (text) => native.log("warn", platform.well(text)),
     exit() { throw new Error("process.exit() is not available in an extension"); },
-    kill() { throw new Error("process.kill() is not available in an extension"); },
+    abort() { throw new Error("process.abort() is not available in an extension"); },
+    // Programs that the extension started can be ended; of others, it can be asked whether they are there.
+    kill(pid, signal = "SIGTERM") {
+      const child = platform.children.get(Math.abs(Number(pid)));
+      const absent = (code, errno) => Object.assign(new Error(`kill ${code}`), { code, errno, syscall: "kill" });
+      if (child) { if (signal !== 0 && !child.kill(signal)) throw absent("ESRCH", -3); return true; }
+      if (!now("process.isAlive", { pid: Number(pid) })) throw absent("ESRCH", -3);
+      if (signal !== 0) throw absent("EPERM", -1);
+      return true;
+    },
   };
   define("process", process);
   // Nobody types into it.
@@ -129,7 +96,7 @@
     eventNames() { return [...(this[handlersOf]?.keys() ?? [])]; },
     setMaxListeners() { return this; }, getMaxListeners() { return 10; },
   };
-  for (const [name, value] of Object.entries(emitterMethods)) Object.defineProperty(EventEmitter.prototype, name, { value, writable: true, configurable: true });
+  for (const [name, value] of Object.entries(emitterMethods)) for (const target of [EventEmitter.prototype, process]) Object.defineProperty(target, name, { value, writable: true, configurable: true });
   const nextEvent = (emitter, name, options) => new Promise((resolve, reject) => {
     const listens = typeof emitter.once === "function" ? (event, handler) => emitter.once(event, handler) : (event, handler) => emitter.addEventListener(event, handler, { once: true });
     listens(name, (...values) => resolve(values));
@@ -150,16 +117,20 @@
       }
     } finally { emitter.off(name, keep); }
   }
-  const events = Object.assign(EventEmitter, { EventEmitter, once: nextEvent, on: allEvents, defaultMaxListeners: 10, errorMonitor: Symbol("errorMonitor"), captureRejectionSymbol: Symbol.for("nodejs.rejection"), setMaxListeners() {}, getEventListeners: (emitter, name) => emitter.listeners?.(name) ?? [], listenerCount: (emitter, name) => emitter.listenerCount(name) });
+  const events = Object.assign(EventEmitter, { EventEmitter, once: nextEvent, on: allEvents, defaultMaxListeners: 10, errorMonitor: Symbol("errorMonitor"), captureRejectionSymbol: Symbol.for("nodejs.rejection"), captureRejections: false, usingDomains: false, init() {}, setMaxListeners() {}, getMaxListeners: () => 10, addAbortListener: (signal, listener) => { signal.addEventListener("abort", listener, { once: true }); return { [Symbol.dispose]() { signal.removeEventListener("abort", listener); } }; }, EventEmitterAsyncResource: EventEmitter, getEventListeners: (emitter, name) => emitter.listeners?.(name) ?? [], listenerCount: (emitter, name) => emitter.listenerCount(name) });
 
   // ---- util
   const promisify = (work) => work[promisify.custom] ?? ((...values) => new Promise((resolve, reject) => work(...values, (error, value) => (error ? reject(error) : resolve(value)))));
   promisify.custom = Symbol.for("nodejs.util.promisify.custom");
-  inspect.custom = Symbol.for("nodejs.util.inspect.custom");
+  const tagged = (...tags) => (value) => typeof value === "object" && value !== null && tags.includes(Object.prototype.toString.call(value).slice(8, -1));
+  const isView = (kind) => (value) => value instanceof kind;
   const util = {
     promisify, inspect, format,
     stripVTControlCharacters: packages.helpers.plain,
-    isDeepStrictEqual: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+    isDeepStrictEqual: (one, other) => comparisons().isAlike(one, other, true), parseArgs: (options) => comparisons().parseArgs(options),
+    formatWithOptions: (_options, ...values) => format(...values), _extend: Object.assign, getSystemErrorName: (errno) => `errno ${errno}`,
+    parseEnv: (text) => Object.fromEntries([...String(text).matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#\n]*))/gm)].map(([, name, double, single, plain]) => [name, double?.replaceAll("\\n", "\n") ?? single ?? plain.trim()])),
+    isBoolean: (value) => typeof value === "boolean", isNumber: (value) => typeof value === "number", isString: (value) => typeof value === "string", isFunction: (value) => typeof value === "function", isObject: (value) => typeof value === "object" && value !== null, isUndefined: (value) => value === undefined, isNull: (value) => value === null, isNullOrUndefined: (value) => value == null, isError: (value) => value instanceof Error, isRegExp: (value) => value instanceof RegExp, isDate: (value) => value instanceof Date, isPrimitive: (value) => Object(value) !== value, isBuffer: (value) => value instanceof Buffer,
     inherits: (child, parent) => { Object.setPrototypeOf(child.prototype, parent.prototype); }, deprecate: (work) => work,
     debuglog: () => Object.assign(() => {}, { enabled: false }), debug: () => Object.assign(() => {}, { enabled: false }),
     callbackify: (work) => (...values) => { const done = values.pop(); work(...values).then((value) => done(null, value), (error) => done(error)); },
@@ -168,6 +139,9 @@
     types: {
       isPromise: (value) => value instanceof Promise, isDate: (value) => value instanceof Date, isRegExp: (value) => value instanceof RegExp, isMap: (value) => value instanceof Map, isSet: (value) => value instanceof Set,
       isNativeError: (value) => value instanceof Error, isUint8Array: (value) => value instanceof Uint8Array, isTypedArray: (value) => ArrayBuffer.isView(value) && !(value instanceof DataView), isArrayBuffer: (value) => value instanceof ArrayBuffer, isAnyArrayBuffer: (value) => value instanceof ArrayBuffer,
+      isWeakMap: tagged("WeakMap"), isWeakSet: tagged("WeakSet"), isDataView: tagged("DataView"), isSharedArrayBuffer: tagged("SharedArrayBuffer"), isArgumentsObject: tagged("Arguments"), isGeneratorObject: tagged("Generator", "AsyncGenerator"), isMapIterator: tagged("Map Iterator"), isSetIterator: tagged("Set Iterator"), isModuleNamespaceObject: tagged("Module"),
+      isStringObject: (value) => value instanceof String, isNumberObject: (value) => value instanceof Number, isBooleanObject: (value) => value instanceof Boolean, isSymbolObject: tagged("Symbol"), isBigIntObject: tagged("BigInt"), isBoxedPrimitive: (value) => [String, Number, Boolean].some((kind) => value instanceof kind) || tagged("Symbol", "BigInt")(value), isExternal: () => false, isCryptoKey: () => false, isKeyObject: () => false,
+      isInt8Array: isView(Int8Array), isInt16Array: isView(Int16Array), isInt32Array: isView(Int32Array), isUint16Array: isView(Uint16Array), isUint32Array: isView(Uint32Array), isUint8ClampedArray: isView(Uint8ClampedArray), isFloat32Array: isView(Float32Array), isFloat64Array: isView(Float64Array), isBigInt64Array: isView(BigInt64Array), isBigUint64Array: isView(BigUint64Array),
       isArrayBufferView: ArrayBuffer.isView, isProxy: () => false, isAsyncFunction: (value) => value?.constructor?.name === "AsyncFunction", isGeneratorFunction: (value) => value?.constructor?.name === "GeneratorFunction",
     },
   };
@@ -175,11 +149,11 @@
   // ---- os
   const os = {
     EOL: "\n", devNull: "/dev/null", constants: { signals: { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGKILL: 9, SIGTERM: 15 }, errno: {}, priority: {} },
-    availableParallelism: () => 1, machine: () => (process.arch === "arm64" ? "aarch64" : "x86_64"), version: () => "", endianness: () => "LE",
+    availableParallelism: () => os.cpus().length, machine: () => (process.arch === "arm64" ? "aarch64" : "x86_64"), version: () => "", endianness: () => "LE",
     homedir: () => now("os.homedir"), tmpdir: () => now("os.tmpdir"), hostname: () => now("os.hostname"),
     platform: () => process.platform, arch: () => process.arch, type: () => (process.platform === "darwin" ? "Darwin" : "Linux"),
-    release: () => "", cpus: () => [], totalmem: () => 0, freemem: () => 0, uptime: () => 0, loadavg: () => [0, 0, 0], networkInterfaces: () => ({}),
-    userInfo: () => ({ username: process.env.USER ?? "", homedir: os.homedir(), shell: process.env.SHELL ?? null, uid: -1, gid: -1 }),
+    release: () => now("os.info").release, cpus: () => Array.from({ length: now("os.info").cpus }, () => ({ model: "", speed: 0, times: { user: 0, nice: 0, sys: 0, idle: 0, irq: 0 } })), totalmem: () => now("os.info").totalmem, freemem: () => now("os.info").freemem, uptime: () => now("os.info").uptime, loadavg: () => now("os.info").loadavg, networkInterfaces: () => ({}), getPriority: () => 0, setPriority() {},
+    userInfo: () => ({ username: process.env.USER ?? path.basename(os.homedir()), homedir: os.homedir(), shell: process.env.SHELL ?? null, uid: process.getuid(), gid: process.getgid() }),
   };
 
   // ---- url
@@ -202,214 +176,58 @@
     pathToFileURL: (name) => new URL(`file://${path.resolve(name).split("/").map(encodeURIComponent).join("/")}`),
   };
 
-  // ---- crypto
   const bytesOf = (value, encoding) => (typeof value === "string" ? decodeText(value, encoding) : value);
-  const output = (bytes, encoding) => (encoding === undefined || encoding === "buffer" ? Buffer.from(bytes) : Buffer.from(bytes).toString(encoding));
-  class Hash {
-    #parts = "";
-    #finish;
-    constructor(finish) { this.#finish = finish; }
-    update(value, encoding) { this.#parts += binary(bytesOf(value, encoding)); return this; }
-    digest(encoding) { return output(this.#finish(this.#parts), encoding); }
-  }
-  const algorithm = (name) => String(name).toLowerCase().replace("-", "");
-  const nodeCrypto = {
-    createHash: (name) => new Hash((text) => native.digest(algorithm(name), text)),
-    createHmac: (name, key) => new Hash((text) => native.hmac(algorithm(name), binary(bytesOf(key)), text)),
-    hash: (name, value, encoding = "hex") => output(native.digest(algorithm(name), binary(bytesOf(value))), encoding),
-    randomUUID: platform.uuid,
-    randomBytes: (count) => Buffer.from(native.random(count)),
-    randomInt: (low, high) => { const [from, to] = high === undefined ? [0, low] : [low, high]; return from + Math.floor((new DataView(native.random(8).buffer).getUint32(0) / 4294967296) * (to - from)); },
-    timingSafeEqual: (one, other) => { let different = one.length ^ other.length; for (let at = 0; at < one.length; at++) different |= one[at] ^ other[at]; return different === 0; },
-    webcrypto: crypto, subtle: crypto.subtle, getRandomValues: crypto.getRandomValues,
-  };
+  const fs = parts.files(native, platform, { url, path, EventEmitter, streams: () => streams().stream, bytesOf });
+  const nodeCrypto = parts.crypto(native, platform, { bytesOf });
+  const childProcess = parts.processes(native, platform, { EventEmitter, promisify });
 
-  // ---- fs: the host decides which files there are
-  const fsError = (error) => {
-    const found = /^([A-Z]+): /.exec(error.message);
-    if (found) error.code = found[1];
-    return error;
-  };
-  const nameOf = (file) => (file instanceof URL ? url.fileURLToPath(file) : typeof file === "string" ? file : Buffer.from(file).toString());
-  const ask = (name, args) => { try { return now(`fs.${name}`, args); } catch (error) { throw fsError(error); } };
-  const encodingOf = (options) => (typeof options === "string" ? options : options?.encoding);
-  class Stats {
-    constructor(fields) { Object.assign(this, fields); for (const name of ["mtime", "ctime", "atime", "birthtime"]) this[name] = new Date(fields.mtimeMs); this.ctimeMs = this.atimeMs = this.birthtimeMs = fields.mtimeMs; }
-    isFile() { return this.kind === "file"; }
-    isDirectory() { return this.kind === "directory"; }
-    isSymbolicLink() { return this.kind === "symlink"; }
-    isFIFO() { return false; } isSocket() { return false; } isBlockDevice() { return false; } isCharacterDevice() { return false; }
-  }
-  const statsOf = (fields) => new Stats(fields);
-  const contentOf = (value, options) => native.toBase64(binary(bytesOf(value, encodingOf(options))));
-  // An open file: its content is read and written as a whole.
-  class FileHandle {
-    #position = 0;
-    constructor(file, flags = "r") {
-      this.path = nameOf(file);
-      this.appends = flags.startsWith("a");
-      const { path: name } = this;
-      if (flags.startsWith("w")) ask("writeFile", { path: name, content: "", append: false, exclusive: flags.includes("x") });
-      else if (this.appends) ask("writeFile", { path: name, content: "", append: true, exclusive: flags.includes("x") });
-      else ask("stat", { path: name, follow: true });
-      this.fd = ++lastHandle;
-    }
-    put(bytes, position) {
-      if (this.appends) ask("writeFile", { path: this.path, content: native.toBase64(binary(bytes)), append: true });
-      else {
-        const at = position ?? this.#position;
-        const before = sync.readFile(this.path);
-        const whole = Buffer.alloc(Math.max(before.length, at + bytes.length));
-        whole.set(before);
-        whole.set(bytes, at);
-        sync.writeFile(this.path, whole);
-        if (position === undefined || position === null) this.#position = at + bytes.length;
-      }
-      return bytes.length;
-    }
-    take(target, offset = 0, length = target.length - offset, position = null) {
-      const at = position ?? this.#position;
-      const bytes = sync.readFile(this.path).subarray(at, at + length);
-      target.set(bytes, offset);
-      if (position === null) this.#position = at + bytes.length;
-      return bytes.length;
-    }
-    replace(value, options) { sync.writeFile(this.path, value, typeof options === "string" ? options : { encoding: options?.encoding }); }
-    async read(target, offset, length, position) {
-      const given = ArrayBuffer.isView(target) ? { buffer: target, offset, length, position } : { buffer: Buffer.alloc(16384), ...target };
-      return { bytesRead: this.take(given.buffer, given.offset ?? 0, given.length, given.position ?? null), buffer: given.buffer };
-    }
-    async write(value, ...rest) {
-      const bytes = typeof value === "string" ? bytesOf(value, rest[1]) : new Uint8Array(value.buffer, value.byteOffset + (rest[0] ?? 0), rest[1] ?? value.byteLength - (rest[0] ?? 0));
-      return { bytesWritten: this.put(bytes, typeof value === "string" ? rest[0] : rest[2]), buffer: value };
-    }
-    async readFile(options) { return sync.readFile(this.path, options); }
-    async writeFile(value, options) { this.replace(value, options); }
-    async appendFile(value, options) { this.put(bytesOf(value, encodingOf(options))); }
-    async stat() { return sync.stat(this.path); }
-    async truncate(length) { sync.truncate(this.path, length); }
-    async sync() {} async datasync() {} async chmod() {}
-    async close() { handles.delete(this.fd); }
-    [Symbol.asyncDispose]() { return this.close(); }
-  }
-  let lastHandle = 2;
-  const handles = new Map();
-  const handleOf = (fd) => { const handle = handles.get(fd); if (!handle) throw Object.assign(new Error("EBADF: bad file descriptor"), { code: "EBADF" }); return handle; };
-  const sync = {
-    readFile(file, options) { if (file instanceof FileHandle) file = file.path; const bytes = native.fromBase64(ask("readFile", { path: nameOf(file) })); const encoding = encodingOf(options); return encoding && encoding !== "buffer" ? Buffer.from(bytes).toString(encoding) : Buffer.from(bytes); },
-    writeFile(file, value, options) { if (file instanceof FileHandle) return file.replace(value, options); const flag = String(options?.flag ?? "w"); ask("writeFile", { path: nameOf(file), content: contentOf(value, options), append: flag.startsWith("a"), exclusive: flag.includes("x") }); },
-    appendFile(file, value, options) { if (file instanceof FileHandle) return void file.put(bytesOf(value, encodingOf(options))); ask("writeFile", { path: nameOf(file), content: contentOf(value, options), append: true }); },
-    stat: (file, options) => { try { return statsOf(ask("stat", { path: nameOf(file), follow: true })); } catch (error) { if (options?.throwIfNoEntry === false && error.code === "ENOENT") return undefined; throw error; } },
-    lstat: (file) => statsOf(ask("stat", { path: nameOf(file), follow: false })),
-    readdir(file, options) {
-      const entries = ask("readdir", { path: nameOf(file), recursive: options?.recursive === true });
-      return options?.withFileTypes ? entries.map((entry) => Object.assign(new Stats({ ...entry, mtimeMs: 0 }), { name: entry.name, parentPath: nameOf(file), path: nameOf(file) })) : entries.map(({ name }) => name);
-    },
-    mkdir: (file, options) => ask("mkdir", { path: nameOf(file), recursive: options?.recursive === true }),
-    rm: (file, options) => { try { ask("rm", { path: nameOf(file), recursive: options?.recursive === true }); } catch (error) { if (!(options?.force && error.code === "ENOENT")) throw error; } },
-    unlink: (file) => { ask("rm", { path: nameOf(file), recursive: false }); },
-    rmdir: (file, options) => { ask("rm", { path: nameOf(file), recursive: options?.recursive === true, folder: true }); },
-    rename: (from, to) => { ask("rename", { path: nameOf(from), to: nameOf(to) }); },
-    copyFile: (from, to) => { ask("copyFile", { path: nameOf(from), to: nameOf(to) }); },
-    realpath: (file) => ask("realpath", { path: nameOf(file) }),
-    access: (file) => { ask("stat", { path: nameOf(file), follow: true }); },
-    mkdtemp: (prefix) => ask("mkdtemp", { path: nameOf(prefix) }),
-    cp(from, to, options) {
-      if (!sync.stat(from).isDirectory()) return sync.copyFile(from, to);
-      if (!options?.recursive) throw Object.assign(new Error(`EISDIR: ${from} is a folder`), { code: "EISDIR" });
-      sync.mkdir(to, { recursive: true });
-      for (const name of sync.readdir(from)) sync.cp(path.join(nameOf(from), name), path.join(nameOf(to), name), options);
-    },
-    truncate: (file, length = 0) => { const bytes = sync.readFile(file); const kept = Buffer.alloc(length); kept.set(bytes.subarray(0, length)); sync.writeFile(file, kept); },
-    symlink() { throw Object.assign(new Error("EPERM: links are not available in an extension"), { code: "EPERM" }); },
-    link() { throw Object.assign(new Error("EPERM: links are not available in an extension"), { code: "EPERM" }); },
-    readlink: (file) => ask("realpath", { path: nameOf(file) }),
-    chmod() {}, chown() {}, utimes() {},
-  };
-  const fs = { constants: { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 }, existsSync: (file) => { try { sync.access(file); return true; } catch { return false; } }, promises: { constants: { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1 } } };
-  for (const [name, work] of Object.entries(sync)) {
-    fs[`${name}Sync`] = work;
-    fs.promises[name] = async (...values) => work(...values);
-    fs[name] = (...values) => { const done = values.pop(); fs.promises[name](...values).then((value) => done(null, value), (error) => done(error)); };
-  }
-  fs.promises.open = async (file, flags) => new FileHandle(file, flags);
-  fs.openSync = (file, flags) => { const handle = new FileHandle(file, flags); handles.set(handle.fd, handle); return handle.fd; };
-  fs.closeSync = (fd) => { handleOf(fd); handles.delete(fd); };
-  fs.readSync = (fd, target, offset, length, position) => (typeof offset === "object" && offset !== null ? handleOf(fd).take(target, offset.offset, offset.length, offset.position ?? null) : handleOf(fd).take(target, offset, length, position ?? null));
-  fs.writeSync = (fd, value, ...rest) => handleOf(fd).put(typeof value === "string" ? bytesOf(value) : value, typeof value === "string" ? rest[0] : rest[2]);
-  fs.fstatSync = (fd) => sync.stat(handleOf(fd).path);
-  fs.fsyncSync = () => {};
-  // Streams deliver and take the whole content.
-  fs.createReadStream = (file, options) => {
-    const stream = new (streams().stream.Readable)({
-      encoding: encodingOf(options),
-      read() {
-        const all = sync.readFile(file);
-        const part = all.subarray(options?.start ?? 0, options?.end === undefined ? undefined : options.end + 1);
-        this.bytesRead = part.length;
-        if (part.length) this.push(part);
-        this.push(null);
-      },
-    });
-    queueMicrotask(() => { if (fs.existsSync(file)) { stream.emit("open", 0); stream.emit("ready"); } });
-    return Object.assign(stream, { path: nameOf(file), bytesRead: 0, close(done) { stream.destroy(); done?.(); } });
-  };
-  fs.createWriteStream = (file, options) => {
-    let handle;
-    const stream = new (streams().stream.Writable)({ write(chunk, _encoding, done) { handle ??= new FileHandle(file, options?.flags ?? "w"); stream.bytesWritten += handle.put(chunk); done(); }, final(done) { handle ??= new FileHandle(file, options?.flags ?? "w"); done(); } });
-    queueMicrotask(() => { try { handle ??= new FileHandle(file, options?.flags ?? "w"); } catch (error) { stream.destroy(error); return; } stream.emit("open", handle.fd); stream.emit("ready"); });
-    return Object.assign(stream, { path: nameOf(file), bytesWritten: 0, close(done) { stream.end(done); } });
-  };
-  fs.opendirSync = (file) => { const entries = sync.readdir(file, { withFileTypes: true }); let at = 0; return { path: nameOf(file), readSync: () => entries[at++] ?? null, read: async () => entries[at++] ?? null, closeSync() {}, async close() {}, async *[Symbol.asyncIterator]() { yield* entries; } }; };
-  fs.promises.opendir = async (file) => fs.opendirSync(file);
-  fs.Stats = fs.Dirent = Stats;
-  Object.assign(fs.constants, { COPYFILE_EXCL: 1, COPYFILE_FICLONE: 2, O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_TRUNC: 512, O_APPEND: 1024 });
-  // The forms with a callback.
-  const later = (work) => (...values) => { const done = values.pop(); queueMicrotask(() => { let result; try { result = work(...values); } catch (error) { done(error); return; } done(null, result); }); };
-  fs.open = later((file, flags) => fs.openSync(file, flags));
-  fs.close = later((fd) => fs.closeSync(fd));
-  fs.read = later((...values) => fs.readSync(...values));
-  fs.write = later((...values) => fs.writeSync(...values));
-  fs.fstat = later((fd) => fs.fstatSync(fd));
-  fs.exists = (file, done) => { const found = fs.existsSync(file); queueMicrotask(() => done(found)); };
-  fs.watchFile = () => {};
-  fs.unwatchFile = () => {};
-  fs.watch = () => Object.assign(new EventEmitter(), { close() {}, ref() {}, unref() {} });
-  fs.realpathSync.native = fs.realpathSync;
-
-  const childProcess = makeProcesses(native, platform, { EventEmitter, promisify, environment: () => process.env });
-
-  const assert = Object.assign((condition, message) => { if (!condition) throw new Error(message ?? "Assertion failed"); }, {
-    ok: (condition, message) => assert(condition, message), equal: (one, other, message) => assert(one == other, message),
-    strictEqual: (one, other, message) => assert(one === other, message), deepStrictEqual: (one, other, message) => assert(util.isDeepStrictEqual(one, other), message),
-  });
   // ---- small modules
   class StringDecoder {
     #held = new Uint8Array(0);
     constructor(encoding = "utf8") { this.encoding = encoding; }
     write(bytes) {
       const all = Buffer.concat([this.#held, bytes]);
-      // A character that is not whole yet waits for its rest.
-      let end = all.length;
-      for (let back = 1; back <= Math.min(3, all.length); back++) {
-        const byte = all[all.length - back];
-        if (byte >= 0xc0) { const needs = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2; if (needs > back) end = all.length - back; break; }
-        if (byte < 0x80) break;
-      }
+      // What is not whole yet waits for its rest.
+      const end = /^base64/i.test(this.encoding) ? all.length - (all.length % 3) : /^(ucs|utf-?16)/i.test(this.encoding) ? all.length & ~1 : /^(hex|latin1|binary|ascii)$/i.test(this.encoding) ? all.length : platform.wholeLength(all);
       this.#held = all.subarray(end);
       return all.subarray(0, end).toString(this.encoding);
     }
     end(bytes) { const text = (bytes ? this.write(bytes) : "") + Buffer.from(this.#held).toString(this.encoding); this.#held = new Uint8Array(0); return text; }
   }
   class AsyncLocalStorage {
-    #store;
-    run(store, work, ...values) { const before = this.#store; this.#store = store; try { return work(...values); } finally { this.#store = before; } }
+    #store; #pending = new Set();
+    run(store, work, ...values) {
+      const before = this.#store;
+      this.#store = store;
+      let result;
+      try { result = work(...values); } finally { this.#store = before; }
+      // The engine does not say what an awaited promise belongs to: while one such work goes on, its store is meant.
+      if (typeof result?.then === "function") { const entry = { store }; this.#pending.add(entry); const end = () => { this.#pending.delete(entry); }; Promise.resolve(result).then(end, end); }
+      return result;
+    }
     enterWith(store) { this.#store = store; }
     exit(work, ...values) { return this.run(undefined, work, ...values); }
-    getStore() { return this.#store; }
-    disable() { this.#store = undefined; }
+    getStore() { return this.#store === undefined && this.#pending.size === 1 ? [...this.#pending][0].store : this.#store; }
+    disable() { this.#store = undefined; this.#pending.clear(); }
+    static bind(work) { return work; }
+    static snapshot() { return (work, ...values) => work(...values); }
   }
-  const querystring = { parse: (text) => Object.fromEntries(new URLSearchParams(text)), stringify: (values) => new URLSearchParams(values).toString(), escape: encodeURIComponent, unescape: decodeURIComponent };
+  const unescape = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
+  const querystring = {
+    parse(text, separator = "&", equals = "=") {
+      const values = Object.create(null);
+      for (const pair of String(text).split(separator).filter(Boolean)) {
+        const at = pair.indexOf(equals);
+        const [name, value] = (at < 0 ? [pair, ""] : [pair.slice(0, at), pair.slice(at + equals.length)]).map((part) => unescape(part.replaceAll("+", " ")));
+        values[name] = name in values ? [values[name], value].flat() : value;
+      }
+      return values;
+    },
+    stringify: (values, separator = "&", equals = "=") => Object.entries(values ?? {}).flatMap(([name, value]) => [value].flat().map((item) => `${encodeURIComponent(name)}${equals}${encodeURIComponent(item ?? "")}`)).join(separator),
+    escape: encodeURIComponent, unescape,
+  };
+  querystring.decode = querystring.parse;
+  querystring.encode = querystring.stringify;
   // ---- addresses; there are no sockets
   const versionOf = (address) => {
     const text = String(address);
@@ -480,10 +298,12 @@
   const once = (make) => { let made; return () => { if (!made) { made = make(); Object.assign(all, made); } return made; }; };
   const streams = once(() => evaluatePart("streams")(platform, { EventEmitter, promisify, StringDecoder }));
   const connections = once(() => evaluatePart("http")(platform, { EventEmitter, stream: streams().stream, url, net }));
+  const comparisons = once(() => evaluatePart("assert")(platform));
   const smallModules = once(() => evaluatePart("small-modules")(native, platform, { EventEmitter, stream: streams().stream }));
   const lazyParts = new Map([
     ...["stream", "stream/consumers", "stream/promises", "stream/web"].map((name) => [name, streams]),
     ...["http", "https", "dns", "dns/promises", "tls", "net", "undici"].map((name) => [name, connections]),
+    ...["assert", "assert/strict"].map((name) => [name, comparisons]),
     ...["readline", "readline/promises", "zlib", "worker_threads", "console", "constants", "diagnostics_channel", "punycode", "v8", "vm"].map((name) => [name, smallModules]),
   ]);
   for (const name of ["ReadableStream", "WritableStream", "TransformStream", "TextDecoderStream", "TextEncoderStream"]) {
@@ -519,11 +339,14 @@
     options?.signal?.addEventListener("abort", () => { clearTimeout(timer); reject(options.signal.reason); }, { once: true });
   });
   const timersPromises = { setTimeout: pauseFor, setImmediate: (value) => pauseFor(0, value), setInterval: async function* (wait, value) { for (;;) yield await pauseFor(wait, value); }, scheduler: { wait: (wait, options) => pauseFor(wait, undefined, options), yield: () => pauseFor(0) } };
+  const moduleOf = { createRequire, register() {}, findSourceMap: () => undefined, builtinModules: [], isBuiltin: (name) => { const plain = String(name).replace(/^node:/, ""); return plain in all || lazyParts.has(plain); } };
+  moduleOf.Module = moduleOf;
+  const { constants } = os;
   const all = {
-    assert, "assert/strict": assert, async_hooks: { AsyncLocalStorage, AsyncResource: class { runInAsyncScope(work, self, ...values) { return work.apply(self, values); } emitDestroy() { return this; } static bind(work) { return work; } }, executionAsyncId: () => 0, createHook: () => ({ enable() {}, disable() {} }) }, buffer: { Buffer, Blob: globalThis.Blob, constants: { MAX_LENGTH: 2147483647 } }, child_process: childProcess, crypto: nodeCrypto, events, fs, "fs/promises": fs.promises,
-    module: { createRequire, builtinModules: [], isBuiltin: (name) => { const plain = String(name).replace(/^node:/, ""); return plain in all || lazyParts.has(plain); } },
+    async_hooks: { AsyncLocalStorage, triggerAsyncId: () => 0, executionAsyncResource: () => ({}), AsyncResource: class { runInAsyncScope(work, self, ...values) { return work.apply(self, values); } emitDestroy() { return this; } static bind(work) { return work; } }, executionAsyncId: () => 0, createHook: () => ({ enable() {}, disable() {} }) }, buffer: { Buffer, SlowBuffer: Buffer, Blob: globalThis.Blob, File: globalThis.File, atob, btoa, constants: { MAX_LENGTH: 2147483647, MAX_STRING_LENGTH: 536870888 }, kMaxLength: 2147483647, kStringMaxLength: 536870888, INSPECT_MAX_BYTES: 50, isUtf8: (bytes) => { try { new TextDecoder("utf-8", { fatal: true }).decode(bytes); return true; } catch { return false; } }, isAscii: (bytes) => new Uint8Array(bytes.buffer ?? bytes).every((byte) => byte < 128), transcode: (bytes, from, to) => Buffer.from(Buffer.from(bytes).toString(from), to) }, child_process: childProcess, crypto: nodeCrypto, events, fs, "fs/promises": fs.promises,
+    module: moduleOf,
     perf_hooks: { performance, PerformanceObserver: class { observe() {} disconnect() {} }, monitorEventLoopDelay: () => ({ enable() {}, disable() {}, min: 0, max: 0, mean: 0, percentile: () => 0 }) }, querystring, string_decoder: { StringDecoder }, tty: { isatty: () => false, ReadStream: class {}, WriteStream: class {} },
-    os, path, "path/posix": path, process, timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate },
+    os, "os/constants": constants, path, "path/posix": path, "path/win32": path.win32, process, timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate, promises: timersPromises },
     "timers/promises": timersPromises,
     url, util, "util/types": util.types, net,
   };

@@ -1,47 +1,12 @@
 // The parts of the web platform that extensions use, as globals. Evaluated as a function of the native
 // functions; returns what the other files need of it.
-(function (native) {
+(function (native, bytes, inspection) {
   "use strict";
   const define = (name, value) =>
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
 
-  // ---- text of values, for the console and for faults
-  function inspect(value, depth = 2, seen = new Set()) {
-    if (typeof value === "string") return seen.size === 0 ? value : JSON.stringify(value);
-    if (typeof value === "function") return `[Function ${value.name || "(anonymous)"}]`;
-    if (typeof value === "bigint") return `${value}n`;
-    if (typeof value !== "object" || value === null) return String(value);
-    if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
-    if (seen.has(value)) return "[Circular]";
-    if (value instanceof Date) return value.toISOString();
-    if (depth < 0) return Array.isArray(value) ? "[Array]" : "[Object]";
-    seen.add(value);
-    const inner = (item) => inspect(item, depth - 1, seen);
-    let text;
-    if (Array.isArray(value)) text = `[ ${value.slice(0, 100).map(inner).join(", ")} ]`;
-    else if (value instanceof Map)
-      text = `Map(${value.size}) { ${[...value].slice(0, 100).map(([k, v]) => `${inner(k)} => ${inner(v)}`).join(", ")} }`;
-    else if (value instanceof Set) text = `Set(${value.size}) { ${[...value].slice(0, 100).map(inner).join(", ")} }`;
-    else text = `{ ${Object.keys(value).slice(0, 100).map((key) => `${key}: ${inner(value[key])}`).join(", ")} }`;
-    seen.delete(value);
-    return text;
-  }
-  function format(...values) {
-    if (typeof values[0] !== "string") return values.map((value) => inspect(value)).join(" ");
-    let at = 1;
-    const first = values[0].replace(/%[sdifjoO%]/g, (mark) => {
-      if (mark === "%%") return "%";
-      if (at >= values.length) return mark;
-      const value = values[at++];
-      if (mark === "%d" || mark === "%f") return String(Number(value));
-      if (mark === "%i") return String(Math.trunc(Number(value)));
-      if (mark === "%j") return JSON.stringify(value);
-      return mark === "%s" ? String(value) : inspect(value);
-    });
-    return [first, ...values.slice(at).map((value) => inspect(value))].join(" ");
-  }
-
-  const well = (text) => String(text).toWellFormed();
+  const { well } = bytes;
+  const { inspect, format } = inspection;
   const log = (level) => (...values) => native.log(level, well(format(...values)));
   define("console", {
     log: log("info"), info: log("info"), warn: log("warn"), error: log("error"), debug: log("debug"), trace: log("debug"),
@@ -50,9 +15,19 @@
   });
 
   // ---- faults
+  // A stack begins with the error itself, as programs expect that show it alone.
+  Error.prepareStackTrace = (error, frames) => {
+    let head = "Error";
+    try { head = String(error); } catch { /* it has no text */ }
+    return [head, ...frames.map((frame) => {
+      const place = `${frame.getFileName() ?? "<anonymous>"}:${frame.getLineNumber() ?? 0}:${frame.getColumnNumber() ?? 0}`;
+      const name = frame.getFunctionName();
+      return name ? `    at ${name} (${place})` : `    at ${place}`;
+    })].join("\n");
+  };
   const placeIn = (stack) => {
     for (const line of String(stack ?? "").split("\n")) {
-      const found = /(?:\(|at )\/(?:.*\/)?([^/()]+:\d+(?::\d+)?)\)?\s*$/.exec(line);
+      const found = /^\s*at (?:.*\()?\/(?:.*\/)?([^/()]+:\d+(?::\d+)?)\)?\s*$/.exec(line);
       if (found) return found[1];
     }
     return undefined;
@@ -184,87 +159,9 @@
   define("queueMicrotask", (callback) => void Promise.resolve().then(callback).catch(report));
 
   // ---- bytes and text
-  const binary = (bytes) => {
-    const view = ArrayBuffer.isView(bytes)
-      ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      : new Uint8Array(bytes);
-    let text = "";
-    for (let at = 0; at < view.length; at += 4096) text += String.fromCharCode(...view.subarray(at, at + 4096));
-    return text;
-  };
-  class TextEncoder {
-    encoding = "utf-8";
-    encode(text = "") { return native.encode(well(text)); }
-    encodeInto(text, target) {
-      const bytes = this.encode(text).subarray(0, target.length);
-      target.set(bytes);
-      return { read: text.length, written: bytes.length };
-    }
-  }
-  class TextDecoder {
-    #fatal;
-    encoding = "utf-8";
-    constructor(encoding = "utf-8", options = {}) {
-      if (!/^utf-?8$/i.test(encoding)) throw new RangeError(`only UTF-8 can be decoded here, not ${encoding}`);
-      this.#fatal = options.fatal === true;
-    }
-    decode(bytes) { return bytes === undefined ? "" : native.decode(binary(bytes), this.#fatal); }
-  }
+  const { binary, decodeText, Buffer, TextEncoder, TextDecoder } = bytes;
   define("btoa", (text) => native.toBase64(String(text)));
-  define("atob", (text) => binary(native.fromBase64(String(text))));
-
-  class Buffer extends Uint8Array {
-    static from(value, encoding, length) {
-      if (typeof value === "string") return Buffer.#of(decodeText(value, encoding));
-      if (value instanceof ArrayBuffer) return new Buffer(value, encoding ?? 0, length ?? value.byteLength - (encoding ?? 0));
-      if (value?.type === "Buffer" && Array.isArray(value.data)) return Buffer.#of(value.data);
-      return Buffer.#of(value);
-    }
-    static #of(bytes) { const buffer = new Buffer(bytes.length); buffer.set(bytes); return buffer; }
-    static alloc(size, fill = 0) { const buffer = new Buffer(size); buffer.fill(typeof fill === "string" ? fill.charCodeAt(0) || 0 : fill); return buffer; }
-    static allocUnsafe(size) { return new Buffer(size); }
-    static isBuffer(value) { return value instanceof Buffer; }
-    static byteLength(value, encoding) { return typeof value === "string" ? decodeText(value, encoding).length : value.byteLength; }
-    static concat(list, total) {
-      const buffer = new Buffer(total ?? list.reduce((sum, item) => sum + item.length, 0));
-      let at = 0;
-      for (const item of list) { buffer.set(item.subarray(0, buffer.length - at), at); at += item.length; }
-      return buffer;
-    }
-    static compare(one, other) { return one.compare(other); }
-    toString(encoding = "utf8", start = 0, end = this.length) {
-      const bytes = this.subarray(start, end);
-      switch (String(encoding).toLowerCase()) {
-        case "hex": return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-        case "base64": return native.toBase64(binary(bytes));
-        case "base64url": return native.toBase64(binary(bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-        case "latin1": case "binary": return binary(bytes);
-        case "ascii": return binary(bytes.map((byte) => byte & 127));
-        default: return native.decode(binary(bytes), false);
-      }
-    }
-    toJSON() { return { type: "Buffer", data: Array.from(this) }; }
-    equals(other) { return this.length === other.length && this.every((byte, at) => byte === other[at]); }
-    compare(other) {
-      for (let at = 0; at < Math.min(this.length, other.length); at++) {
-        if (this[at] !== other[at]) return this[at] < other[at] ? -1 : 1;
-      }
-      return Math.sign(this.length - other.length);
-    }
-    write(text, offset = 0) { const bytes = decodeText(text).subarray(0, this.length - offset); this.set(bytes, offset); return bytes.length; }
-    slice(start, end) { return this.subarray(start, end); }
-    readUInt8(at = 0) { return this[at]; }
-    readUInt32BE(at = 0) { return new DataView(this.buffer, this.byteOffset).getUint32(at); }
-    readUInt32LE(at = 0) { return new DataView(this.buffer, this.byteOffset).getUint32(at, true); }
-  }
-  function decodeText(text, encoding = "utf8") {
-    switch (String(encoding).toLowerCase()) {
-      case "hex": return Uint8Array.from(text.match(/[0-9a-f]{2}/gi) ?? [], (pair) => parseInt(pair, 16));
-      case "base64": case "base64url": return native.fromBase64(text);
-      case "latin1": case "binary": case "ascii": return Uint8Array.from(text, (character) => character.charCodeAt(0) & 255);
-      default: return native.encode(well(text));
-    }
-  }
+  define("atob", (text) => binary(native.fromBase64(String(text).replace(/[\t\n\f\r ]/g, ""))));
 
   // ---- addresses
   class URLSearchParams {
@@ -394,8 +291,22 @@
   const started = Date.now();
   const performance = { timeOrigin: started, now: () => native.elapsed(), mark() {}, measure() {} };
 
-  const globals = { Event, CustomEvent, EventTarget, DOMException, AbortSignal, AbortController, TextEncoder, TextDecoder, Buffer, URL, URLSearchParams, structuredClone, crypto, performance };
+  class MessageEvent extends Event { constructor(type, options = {}) { super(type); this.data = options.data ?? null; } }
+  class ErrorEvent extends Event { constructor(type, options = {}) { super(type); this.error = options.error; this.message = options.message ?? ""; } }
+  // Two ends: what is put in at one comes out at the other.
+  class MessagePort extends EventTarget {
+    onmessage = null; #other; #isClosed = false;
+    static pair() { const [one, other] = [new MessagePort(), new MessagePort()]; one.#other = other; other.#other = one; return [one, other]; }
+    postMessage(value) { const data = structuredClone(value); const other = this.#other; if (other && !this.#isClosed && !other.#isClosed) setTimeout(() => { if (!other.#isClosed) other.dispatchEvent(new MessageEvent("message", { data })); }, 0); }
+    on(name, handler) { this.addEventListener(name, (event) => handler(event.data)); return this; }
+    once(name, handler) { this.addEventListener(name, (event) => handler(event.data), { once: true }); return this; }
+    off() { return this; } start() {} ref() {} unref() {}
+    close() { this.#isClosed = true; }
+  }
+  class MessageChannel { constructor() { [this.port1, this.port2] = MessagePort.pair(); } }
+  const navigator = { userAgent: "Node.js/22", language: "en-US", languages: ["en-US"], get hardwareConcurrency() { return JSON.parse(native.now("os.info", "null")).cpus; }, get platform() { return JSON.parse(native.now("process.platform", "null")); } };
+  const globals = { MessageEvent, ErrorEvent, MessagePort, MessageChannel, navigator, Event, CustomEvent, EventTarget, DOMException, AbortSignal, AbortController, TextEncoder, TextDecoder, Buffer, URL, URLSearchParams, structuredClone, crypto, performance };
   for (const [name, value] of Object.entries(globals)) define(name, value);
   define("global", globalThis);
-  return { Buffer, binary, decodeText, describe, report, inspect, format, fire, uuid, well, define };
+  return { Buffer, binary, decodeText, wholeLength: bytes.wholeLength, describe, report, inspect, format, fire, uuid, well, define };
 })

@@ -2,15 +2,14 @@
 // result makes the module.
 (function (native, platform, parts) {
   "use strict";
-  const { EventEmitter, promisify, environment } = parts;
+  const { EventEmitter, promisify } = parts;
   const { Buffer, binary, decodeText, well } = platform;
   const bytesOf = (value) => (typeof value === "string" ? decodeText(value) : value);
   const textOrBytes = (bytes, encoding) => (encoding === undefined || encoding === "buffer" || encoding === null ? bytes : bytes.toString(encoding));
 
   // Variables that differ from those that every program has.
-  const changedVariables = (given) => {
-    if (!given) return undefined;
-    const usual = environment();
+  const changedVariables = (given = platform.ownVariables()) => {
+    const usual = platform.usualVariables();
     return Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== undefined && usual[name] !== String(value)).map(([name, value]) => [name, String(value)]));
   };
   const request = (file, args, options, input) => ({
@@ -19,7 +18,10 @@
   });
   // What was printed, as bytes.
   const printed = (result) => ({ ...result, stdout: Buffer.from(native.fromBase64(result.stdout)), stderr: Buffer.from(native.fromBase64(result.stderr)) });
-  const failure = (command, result) => Object.assign(new Error(`Command failed: ${command}\n${result.stderr}`), { code: result.code, status: result.code, signal: null, killed: result.killed, cmd: command, stdout: result.stdout, stderr: result.stderr });
+  const endOf = (result) => (result.signal ? [null, result.signal] : [result.code, null]);
+  // A program that is not there.
+  const absent = (verb, file, list) => Object.assign(new Error(`${verb} ${file} ENOENT`), { errno: -2, code: "ENOENT", syscall: `${verb} ${file}`, path: file, spawnargs: list });
+  const failure = (command, result) => Object.assign(new Error(`Command failed: ${command}${result.stderr.length ? `\n${result.stderr}` : ""}`), { code: endOf(result)[0], status: endOf(result)[0], signal: endOf(result)[1], killed: result.killed, cmd: command, stdout: result.stdout, stderr: result.stderr });
 
   // (file, args?, options?) and (command, options?) as one form
   const listOf = (args, options) => (Array.isArray(args) ? [args.map(String), options ?? {}] : [[], args ?? {}]);
@@ -53,7 +55,9 @@
       yield* parts;
     }
   }
-  let lastPid = 0;
+  // Above the numbers that the system gives.
+  let lastPid = 1 << 22;
+  platform.children = new Map();
   function start({ file, list, given, text }, waitsForInput) {
     const child = new EventEmitter();
     let call;
@@ -63,6 +67,7 @@
       isOver = true;
       child.exitCode = code;
       child.signalCode = signal;
+      platform.children.delete(child.pid);
       child.emit("exit", code, signal);
       child.emit("close", code, signal);
     };
@@ -72,12 +77,24 @@
       call = platform.call("exec", request(file, list, given, input));
       call.then((result) => {
         if (isOver) return;
+        if (result.missing) { fail(absent("spawn", file, list)); return; }
         const all = printed(result);
         child.stdout.deliver(all.stdout);
         child.stderr.deliver(all.stderr);
         child.result?.(all, text);
-        end(result.code, null);
-      }, (error) => { child.failed?.(error); if (!isOver && child.listenerCount("error")) child.emit("error", error); end(1, null); });
+        end(...endOf(result));
+      }, fail);
+    };
+    const fail = (error) => {
+      if (isOver) return;
+      isOver = true;
+      platform.children.delete(child.pid);
+      child.failed?.(error);
+      if (child.listenerCount("error")) child.emit("error", error);
+      child.exitCode = -2;
+      child.stdout.deliver(Buffer.alloc(0));
+      child.stderr.deliver(Buffer.alloc(0));
+      child.emit("close", -2, null);
     };
     const kill = (signal = "SIGTERM") => {
       if (isOver) return false;
@@ -92,6 +109,7 @@
     const stdio = Array.isArray(given.stdio) ? given.stdio[0] : given.stdio;
     Object.assign(child, { stdin: new Input(run), stdout: new Output(), stderr: new Output(), pid: ++lastPid, killed: false, exitCode: null, signalCode: null, spawnfile: file, spawnargs: [file, ...list], connected: false, kill, ref() { return child; }, unref() { return child; }, disconnect() {} });
     child.stdio = [child.stdin, child.stdout, child.stderr];
+    platform.children.set(child.pid, child);
     given.signal?.addEventListener("abort", () => { if (kill() && child.listenerCount("error")) child.emit("error", given.signal.reason); });
     // A program starts when its input is there: at its end, or at once where none is given.
     queueMicrotask(() => {
@@ -119,10 +137,12 @@
   function runNow({ file, list, given, text }) {
     const result = printed(JSON.parse(native.wait("exec", JSON.stringify(request(file, list, given, given.input)))));
     const show = (bytes) => textOrBytes(bytes, given.encoding);
+    if (result.missing) result.error = absent("spawnSync", file, list);
     return { ...result, stdout: show(result.stdout), stderr: show(result.stderr), text };
   }
   const outputNow = (form) => (...values) => {
     const result = runNow(form(...values));
+    if (result.error) throw Object.assign(result.error, { status: null, signal: null, stdout: result.stdout, stderr: result.stderr });
     if (result.code !== 0) throw failure(result.text, result);
     return result.stdout;
   };
@@ -134,7 +154,9 @@
     execFileSync: outputNow(fileForm),
     spawnSync(file, args, options) {
       const result = runNow(fileForm(file, args, options));
-      return { pid: 0, status: result.killed ? null : result.code, signal: result.killed ? "SIGTERM" : null, stdout: result.stdout, stderr: result.stderr, output: [null, result.stdout, result.stderr] };
+      if (result.error) return { pid: 0, status: null, signal: null, stdout: null, stderr: null, output: null, error: result.error };
+      const [status, signal] = result.killed ? [null, "SIGTERM"] : endOf(result);
+      return { pid: 0, status, signal, stdout: result.stdout, stderr: result.stderr, output: [null, result.stdout, result.stderr] };
     },
     fork() { throw new Error("child_process.fork is not available in an extension"); },
     ChildProcess: EventEmitter,

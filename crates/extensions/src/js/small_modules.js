@@ -91,7 +91,7 @@
       constructor() { super(); later(() => { this.emit("error", new Error("node:worker_threads is not available in an extension (Worker)")); this.emit("exit", 1); }); }
       postMessage() {} ref() {} unref() {} async terminate() { return 1; }
     },
-    MessageChannel: class { port1 = new EventEmitter(); port2 = new EventEmitter(); }, MessagePort: EventEmitter, BroadcastChannel: EventEmitter,
+    MessageChannel, MessagePort, BroadcastChannel: EventEmitter,
     getEnvironmentData: () => undefined, setEnvironmentData() {}, markAsUntransferable() {}, receiveMessageOnPort: () => undefined,
   };
   const silent = { hasSubscribers: false, publish() {}, subscribe() {}, unsubscribe: () => false, bindStore() {}, unbindStore() {}, runStores: (_data, work, self, ...values) => work.apply(self, values) };

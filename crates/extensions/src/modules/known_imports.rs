@@ -113,7 +113,10 @@ impl<'a> Linker<'a> {
                 && node.child_by_field_name("function").is_some_and(|called| called.kind() == "import");
             if is_import {
                 let argument = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
-                if self.names_known_module(argument) {
+                if argument.is_some_and(|argument| argument.kind() != "string") {
+                    // What it names is known when it runs.
+                    edits.insert(node.end_byte(), ".then((module) => module.hardpanNamespace ?? module)");
+                } else if self.names_known_module(argument) {
                     edits.insert(node.end_byte(), ".then((module) => module.hardpanNamespace)");
                 }
             }
@@ -161,6 +164,14 @@ mod tests {
         assert_eq!(
             linked,
             "const { join } = await import(\"node:path\").then((module) => module.hardpanNamespace);\nawait import(\"./a.js\");"
+        );
+    }
+
+    #[test]
+    fn a_dynamic_import_of_a_name_that_is_computed_gives_the_module_itself_too() {
+        assert_eq!(
+            link_known_modules("const load = (name) => import(name);"),
+            "const load = (name) => import(name).then((module) => module.hardpanNamespace ?? module);"
         );
     }
 

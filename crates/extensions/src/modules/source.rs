@@ -1,9 +1,12 @@
 //! [`ModuleSource`]: a file as the engine runs it, and whether it is an ES module or of CommonJS.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tree_sitter::{Parser, Tree};
 
+use super::exported_names::{ExportedNames, exported_names, link_missing_names};
 use super::known_imports::link_known_modules;
 use crate::typescript::{StripError, children, strip_types};
 
@@ -23,6 +26,8 @@ pub(crate) enum ModuleFormat {
 pub(crate) struct ModuleSource {
     pub format: ModuleFormat,
     text: String,
+    /// Without types, once somebody needs that.
+    plain: OnceCell<String>,
 }
 
 fn extension(path: &Path) -> &str {
@@ -54,20 +59,48 @@ impl ModuleSource {
             _ if mentions_common_js(&text) && !has_module_syntax(path, &text)? => ModuleFormat::CommonJs,
             _ => ModuleFormat::EsModule,
         };
-        Ok(ModuleSource { format, text })
+        Ok(ModuleSource { format, text, plain: OnceCell::new() })
     }
 
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The file as JavaScript. `is_known` says which imports are read as properties.
-    pub fn javascript(&self, path: &Path, is_known: &dyn Fn(&str) -> bool) -> Result<String, StripError> {
-        let plain = if is_typed(path) { strip_types(&self.text)? } else { self.text.clone() };
-        let tree = parse(Path::new("a.js"), &plain)?;
-        let linked = link_known_modules(&plain, &tree, is_known);
+    /// The file without types.
+    fn plain(&self, path: &Path) -> Result<&str, StripError> {
+        if !is_typed(path) {
+            return Ok(&self.text);
+        }
+        if self.plain.get().is_none() {
+            let _ = self.plain.set(strip_types(&self.text)?);
+        }
+        Ok(self.plain.get().map_or("", String::as_str))
+    }
+
+    /// The names that the file exports.
+    pub fn exports(&self, path: &Path) -> Result<ExportedNames, StripError> {
+        let plain = self.plain(path)?;
+        Ok(exported_names(plain, &parse(Path::new("a.js"), plain)?))
+    }
+
+    /// The file as JavaScript. `is_known` says which imports are read as properties, `exports_of` what other files
+    /// of the extension export.
+    pub fn javascript(
+        &self,
+        path: &Path,
+        is_known: &dyn Fn(&str) -> bool,
+        exports_of: &dyn Fn(&str) -> Option<BTreeSet<String>>,
+    ) -> Result<String, StripError> {
+        let plain = self.plain(path)?;
+        let mut tree = parse(Path::new("a.js"), plain)?;
+        let whole = link_missing_names(plain, &tree, exports_of);
+        if let Some(whole) = &whole {
+            tree = parse(Path::new("a.js"), whole)?;
+        }
+        let plain = whole.as_deref().unwrap_or(plain);
+        let linked = link_known_modules(plain, &tree, is_known);
         Ok(match self.format {
-            ModuleFormat::EsModule => format!("{}{linked}", missing_names(&plain)),
+            ModuleFormat::EsModule => format!("{}{linked}", missing_names(plain)),
             _ => linked,
         })
     }
@@ -155,11 +188,11 @@ mod tests {
         let source = ModuleSource::new(Path::new("a.ts"), "export default __dirname;".into()).unwrap();
         let plain = |_: &str| false;
         assert_eq!(
-            source.javascript(Path::new("a.ts"), &plain).unwrap(),
+            source.javascript(Path::new("a.ts"), &plain, &|_| None).unwrap(),
             "const __dirname = import.meta.dirname; export default __dirname;"
         );
         let own = "const __dirname = '/'; export default __dirname;";
         let source = ModuleSource::new(Path::new("a.ts"), own.into()).unwrap();
-        assert_eq!(source.javascript(Path::new("a.ts"), &plain).unwrap(), own);
+        assert_eq!(source.javascript(Path::new("a.ts"), &plain, &|_| None).unwrap(), own);
     }
 }

@@ -346,6 +346,30 @@ pub struct SessionCompactEvent {
     pub compaction_entry: Compaction,
     /// Whether an extension wrote the summary.
     pub from_extension: bool,
+    pub reason: CompactionReason,
+    /// Whether the request that was too long is made again.
+    pub will_retry: bool,
+}
+
+/// A conversation was not compacted.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCompactFailedEvent {
+    pub reason: CompactionReason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// Whether an extension cancelled it, or the person aborted it.
+    pub aborted: bool,
+    /// Always false: the run goes on with what fits.
+    pub will_retry: bool,
+    /// Whether an extension wrote the summary.
+    pub from_extension: bool,
+}
+
+/// The session has another name.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionInfoChangedEvent {
+    pub name: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -391,6 +415,9 @@ pub struct TurnEndEvent {
     pub turn_index: u32,
     pub message: Message,
     pub tool_results: Vec<ToolResultMessage>,
+    /// The entries of the session that hold them.
+    pub message_entry_id: Arc<str>,
+    pub tool_result_entry_ids: Vec<Arc<str>>,
 }
 
 /// A message begins; an answer is still empty.

@@ -6,9 +6,9 @@ use hardpan_agent::Agent;
 use hardpan_agent::events::{
     AgentEnd, AgentSettled, AgentStart, AnswerPart, AnswerPartChange, AnswerPartKind, Dialog, DialogEnd,
     DialogStart, LeaveReason, MessageEnd, MessageStart, ModelSelect, ProviderResponse, SessionCompact,
-    SessionFork, SessionLeave, SessionShutdown, SessionStart, SessionSwitch, SessionTree, SwitchReason,
-    ThinkingSelect, ToolAnnounced, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, ToolSettled,
-    TurnEnd, TurnStart,
+    SessionCompactFailed, SessionFork, SessionLeave, SessionRenamed, SessionShutdown, SessionStart,
+    SessionSwitch, SessionTree, SwitchReason, ThinkingSelect, ToolAnnounced, ToolExecutionEnd,
+    ToolExecutionStart, ToolExecutionUpdate, ToolSettled, TurnEnd, TurnStart,
 };
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{MessageBody, MessagePart};
@@ -21,7 +21,7 @@ use super::super::messages::{
 };
 use super::super::models::{target_to_script, thinking_level};
 use super::Subscriber;
-use super::questions::switch_kind;
+use super::questions::{compaction_reason, switch_kind};
 
 impl Subscriber<'_> {
     /// Subscribes to an event that asks nothing. False if it is none.
@@ -76,6 +76,17 @@ impl Subscriber<'_> {
             }),
             api::SessionTreeEvent::NAME => self.tell(tree_payload),
             api::SessionCompactEvent::NAME => self.tell(compact_payload),
+            api::SessionCompactFailedEvent::NAME => {
+                self.tell(|event: &SessionCompactFailed, _| api::SessionCompactFailedEvent {
+                    reason: compaction_reason(event.why).0,
+                    error_message: event.error.clone(),
+                    aborted: event.is_aborted,
+                    will_retry: false,
+                    from_extension: event.from_handler,
+                })
+            }
+            api::SessionInfoChangedEvent::NAME => self
+                .tell(|event: &SessionRenamed, _| api::SessionInfoChangedEvent { name: event.name.clone() }),
             _ => false,
         }
     }
@@ -101,6 +112,12 @@ impl Subscriber<'_> {
                     turn_index: event.turn.saturating_sub(1),
                     message: message_to_script(&event.message),
                     tool_results: results.collect(),
+                    message_entry_id: event.message.id.0.clone(),
+                    tool_result_entry_ids: event
+                        .tool_results
+                        .iter()
+                        .map(|result| result.id.0.clone())
+                        .collect(),
                 }
             }),
             api::MessageStartEvent::NAME => self.tell(|event: &MessageStart, _| api::MessageStartEvent {
@@ -221,6 +238,7 @@ fn tree_payload(event: &SessionTree, agent: &Agent) -> api::SessionTreeEvent {
 }
 
 fn compact_payload(SessionCompact(result): &SessionCompact, agent: &Agent) -> api::SessionCompactEvent {
+    let (reason, will_retry) = compaction_reason(result.why);
     api::SessionCompactEvent {
         compaction_entry: api::Compaction {
             kind: api::CompactionType::default(),
@@ -231,6 +249,8 @@ fn compact_payload(SessionCompact(result): &SessionCompact, agent: &Agent) -> ap
             tokens_before: result.tokens_before,
         },
         from_extension: result.from_handler,
+        reason,
+        will_retry,
     }
 }
 

@@ -16,8 +16,8 @@ use super::super::entries::entries_to_script;
 use super::super::event_order::ToolEventOrder;
 use super::super::files::resource_place;
 use super::super::messages::{
-    arguments_from_script, arguments_to_script, content_from_script, custom_message, image_from_script,
-    images_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
+    arguments_from_script, content_from_script, custom_message, image_from_script, images_to_script,
+    input_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
 };
 use super::Subscriber;
 
@@ -52,12 +52,13 @@ impl Subscriber<'_> {
                 )
             }
             api::ToolCallEvent::NAME => {
-                let input_counts = self.order() == ToolEventOrder::AroundQuestions;
+                let order = self.order();
+                let input_counts = order == ToolEventOrder::AroundQuestions;
                 self.on(
                     move |event: &ToolCallEvent, _| api::ToolCallEvent {
                         tool_name: event.tool_name.clone(),
                         tool_call_id: event.call_id.clone(),
-                        input: arguments_to_script(&event.input),
+                        input: input_to_script(&event.tool_name, &event.input, order),
                         input_counts,
                     },
                     move |_, reply| match (reply.block, reply.changed_input) {
@@ -71,21 +72,24 @@ impl Subscriber<'_> {
                     },
                 )
             }
-            api::ToolResultEvent::NAME => self.on(
-                |event: &ToolResultEvent, _| api::ToolResultEvent {
-                    tool_name: event.tool_name.clone(),
-                    tool_call_id: event.call_id.clone(),
-                    input: arguments_to_script(&event.input),
-                    content: parts_to_script(&event.content),
-                    details: event.details.clone(),
-                    is_error: event.is_error,
-                },
-                |_, reply| ToolResultReply {
-                    content: reply.content.map(content_from_script),
-                    details: reply.details,
-                    is_error: reply.is_error,
-                },
-            ),
+            api::ToolResultEvent::NAME => {
+                let order = self.order();
+                self.on(
+                    move |event: &ToolResultEvent, _| api::ToolResultEvent {
+                        tool_name: event.tool_name.clone(),
+                        tool_call_id: event.call_id.clone(),
+                        input: input_to_script(&event.tool_name, &event.input, order),
+                        content: parts_to_script(&event.content),
+                        details: event.details.clone(),
+                        is_error: event.is_error,
+                    },
+                    |_, reply| ToolResultReply {
+                        content: reply.content.map(content_from_script),
+                        details: reply.details,
+                        is_error: reply.is_error,
+                    },
+                )
+            }
             api::BeforeProviderRequestEvent::NAME => self.on(
                 |event: &ProviderPayload, _| api::BeforeProviderRequestEvent {
                     payload: event.payload.clone(),
@@ -231,17 +235,22 @@ fn tree_reply(reply: api::SessionBeforeTreeResult) -> BeforeTreeReply {
     }
 }
 
+/// Why a conversation is compacted, and whether the request is made again after it.
+pub(super) fn compaction_reason(why: CompactReason) -> (api::CompactionReason, bool) {
+    match why {
+        CompactReason::Requested => (api::CompactionReason::Manual, false),
+        CompactReason::NearlyFull => (api::CompactionReason::Threshold, false),
+        CompactReason::TooLong => (api::CompactionReason::Overflow, true),
+    }
+}
+
 fn compact_payload(event: &SessionBeforeCompact, agent: &Agent) -> api::SessionBeforeCompactEvent {
     let entries: Vec<&Entry> = event.entries.iter().collect();
     let previous_summary = event.summarized.iter().find_map(|message| match &*message.body {
         MessageBody::CompactionSummary { summary } => Some(summary.to_string()),
         _ => None,
     });
-    let (reason, will_retry) = match event.why {
-        CompactReason::Requested => (api::CompactionReason::Manual, false),
-        CompactReason::NearlyFull => (api::CompactionReason::Threshold, false),
-        CompactReason::TooLong => (api::CompactionReason::Overflow, true),
-    };
+    let (reason, will_retry) = compaction_reason(event.why);
     let (read, edited) = agent.known_file_lists();
     api::SessionBeforeCompactEvent {
         preparation: api::CompactionPreparation {

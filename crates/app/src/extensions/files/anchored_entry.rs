@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// How deep the folders are that are removed with all their content.
@@ -66,13 +66,8 @@ impl AnchoredEntry {
     }
 
     /// What it is; a link is not followed.
-    pub fn stat(&self) -> io::Result<EntryStat> {
-        let stat = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(EntryStat {
-            kind: FileType::from_raw_mode(stat.st_mode),
-            size: stat.st_size.try_into().unwrap_or_default(),
-            modified_ms: stat.st_mtime as f64 * 1000.0 + stat.st_mtime_nsec as f64 / 1e6,
-        })
+    pub fn stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// The names in the folder in order, with those of folders below it if `recursive`. Links are not
@@ -126,15 +121,6 @@ impl AnchoredEntry {
     pub fn holds_folder(&self) -> io::Result<bool> {
         Ok(kind_of(&self.folder, &self.name)? == FileType::Directory)
     }
-}
-
-/// What an entry is.
-pub struct EntryStat {
-    pub kind: FileType,
-    /// In bytes.
-    pub size: u64,
-    /// When it was changed last, in milliseconds.
-    pub modified_ms: f64,
 }
 
 fn list_folder(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::api::to_script;
 use super::super::{entries, exec, files, model_calls, models, network, providers, questions, sessions};
-use super::{ExtensionHost, failed, lock, optional_text, text};
+use super::{ExtensionHost, failed, lock, machine, optional_text, text};
 
 impl ScriptHost for ExtensionHost {
     fn call(&self, name: &str, arguments: Value) -> BoxFuture<'static, Result<Value, HostError>> {
@@ -214,6 +214,9 @@ impl ScriptHost for ExtensionHost {
                 return Ok(json!(if cfg!(target_os = "macos") { "darwin" } else { "linux" }));
             }
             "process.arch" => return Ok(json!(if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" })),
+            "process.info" => return Ok(machine::process()),
+            "process.isAlive" => return Ok(json!(machine::is_alive(arguments["pid"].as_i64()))),
+            "os.info" => return Ok(machine::system()),
             "process.env" => return Ok(files::environment(&self.permissions)),
             "os.homedir" => return Ok(json!(std::env::home_dir())),
             "os.tmpdir" => {

@@ -9,9 +9,9 @@ use hardpan_models::ThinkingSetting;
 use hardpan_prompt::MessagePart;
 use hardpan_tools::ToolState;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::super::api::{CommandInfo, CommandSource, NewMessage, ToolInfo, to_script};
+use super::super::api::{CommandInfo, CommandSource, NewMessage, SourceInfo, ToolInfo, to_script};
 use super::super::messages::{custom_message, parts_from_script};
 use super::{ExtensionHost, failed, lock};
 
@@ -83,11 +83,21 @@ impl ExtensionHost {
     }
 
     pub(super) fn tools(&self) -> Result<Value, HostError> {
-        let tools = self.agent()?.tools().list();
-        let tools = tools.iter().map(|tool| ToolInfo {
-            name: tool.name.to_string(),
-            description: tool.summary.to_string(),
-            active: tool.state == ToolState::On,
+        let registry = self.agent()?.tools().clone();
+        let tools = registry.list();
+        let tools = tools.iter().map(|tool| {
+            let known = registry.describe(&tool.name);
+            let declared = known.as_ref().map(|known| known.declaration());
+            let description = declared.map_or(&tool.summary, |declared| &declared.description);
+            let guidelines = declared.map_or(&[][..], |declared| &declared.guidelines);
+            ToolInfo {
+                name: tool.name.to_string(),
+                description: description.to_string(),
+                parameters: declared.map_or_else(|| json!({}), |declared| declared.parameters.value()),
+                prompt_guidelines: guidelines.iter().map(ToString::to_string).collect(),
+                active: tool.state == ToolState::On,
+                source_info: SourceInfo::of(&tool.name, &tool.source.to_string(), None),
+            }
         });
         Ok(to_script(&tools.collect::<Vec<_>>()))
     }
@@ -97,17 +107,26 @@ impl ExtensionHost {
         let agent = self.agent()?;
         let commands = agent.commands();
         let own = commands.iter().filter(|(_, command)| command.owner.is_some());
-        let own = own.map(|(name, command)| CommandInfo {
-            name: name.to_string(),
-            description: command.description.to_string(),
-            source: CommandSource::Extension,
+        let own = own.map(|(name, command)| {
+            let owner = format!("extension:{}", command.owner.as_deref().unwrap_or_default());
+            CommandInfo {
+                name: name.to_string(),
+                description: command.description.to_string(),
+                source: CommandSource::Extension,
+                source_info: SourceInfo::of(name, &owner, None),
+                path: None,
+            }
         });
-        let expansions = agent.expansions().names();
+        let known = agent.expansions();
+        let expansions = known.names();
         let expansions = expansions.into_iter().map(|expansion| {
             let (name, description) = (expansion.name.to_string(), expansion.description.to_string());
             let is_skill = name.starts_with("skill:");
             let source = if is_skill { CommandSource::Skill } else { CommandSource::Prompt };
-            CommandInfo { name, description, source }
+            let file = known.file_of(&name);
+            let source_info = SourceInfo::of(&name, if is_skill { "skill" } else { "prompt" }, file);
+            let path = file.map(|file| file.to_string_lossy().into_owned());
+            CommandInfo { name, description, source, source_info, path }
         });
         Ok(to_script(&own.chain(expansions).collect::<Vec<_>>()))
     }

@@ -105,7 +105,7 @@ mod tests {
         let fields = |name: &str| {
             EVENTS.iter().find(|event| event.name == name).map(EventTyping::field_names).unwrap()
         };
-        assert_eq!(fields("session_compact"), ["compactionEntry", "fromExtension"]);
+        assert_eq!(fields("session_compact"), ["compactionEntry", "fromExtension", "reason", "willRetry"]);
         assert_eq!(fields("session_start"), ["reason", "previousSessionFile"]);
         assert_eq!(fields("context"), ["messages"]);
         assert_eq!(fields("session_before_tree"), ["preparation", "signal"]);

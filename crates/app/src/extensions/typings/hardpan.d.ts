@@ -333,6 +333,9 @@ declare module "@mariozechner/pi-coding-agent" {
     compactionEntry: Compaction;
     /** Whether an extension wrote the summary. */
     fromExtension: boolean;
+    reason: "manual" | "threshold" | "overflow";
+    /** Whether the request that was too long is made again. */
+    willRetry: boolean;
   }
   export interface Compaction {
     type: "compaction";
@@ -340,6 +343,21 @@ declare module "@mariozechner/pi-coding-agent" {
     summary: string;
     firstKeptEntryId: string;
     tokensBefore: number;
+  }
+  /** A conversation was not compacted. */
+  export interface SessionCompactFailedEvent {
+    reason: "manual" | "threshold" | "overflow";
+    errorMessage?: string;
+    /** Whether an extension cancelled it, or the person aborted it. */
+    aborted: boolean;
+    /** Always false: the run goes on with what fits. */
+    willRetry: boolean;
+    /** Whether an extension wrote the summary. */
+    fromExtension: boolean;
+  }
+  /** The session has another name. */
+  export interface SessionInfoChangedEvent {
+    name: string;
   }
   /** A run begins. */
   export interface AgentStartEvent {}
@@ -362,6 +380,9 @@ declare module "@mariozechner/pi-coding-agent" {
     turnIndex: number;
     message: Message;
     toolResults: ToolResultMessage[];
+    /** The entries of the session that hold them. */
+    messageEntryId: string;
+    toolResultEntryIds: string[];
   }
   /** A message begins; an answer is still empty. */
   export interface MessageStartEvent {
@@ -457,8 +478,21 @@ declare module "@mariozechner/pi-coding-agent" {
   export interface ToolInfo {
     name: string;
     description: string;
+    /** The JSON schema of its arguments. */
+    parameters: Record<string, any>;
+    promptGuidelines: string[];
     /** Whether the model may call it. */
     active: boolean;
+    sourceInfo: SourceInfo;
+  }
+  /** Where a tool or a command comes from. */
+  export interface SourceInfo {
+    /** Its file; `<builtin:NAME>` for what Hardpan brings, `<extension:NAME>` and the like where no file is known. */
+    path: string;
+    /** `builtin`, `extension:NAME`, `mcp:NAME`, `skill` or `prompt`. */
+    source: string;
+    scope: "temporary";
+    origin: "top-level";
   }
   /** A command, as `pi.getCommands()` lists it. */
   export interface CommandInfo {
@@ -466,6 +500,9 @@ declare module "@mariozechner/pi-coding-agent" {
     description: string;
     /** Where a command comes from. */
     source: "extension" | "skill" | "prompt";
+    sourceInfo: SourceInfo;
+    /** The file of a skill or a template. */
+    path?: string;
   }
   /** What `ctx.getContextUsage()` gives. */
   export interface ContextUsage {
@@ -565,6 +602,8 @@ declare module "@mariozechner/pi-coding-agent" {
     session_fork: { event: SessionForkEvent; reply: void };
     session_tree: { event: SessionTreeEvent; reply: void };
     session_compact: { event: SessionCompactEvent; reply: void };
+    session_compact_failed: { event: SessionCompactFailedEvent; reply: void };
+    session_info_changed: { event: SessionInfoChangedEvent; reply: void };
     agent_start: { event: AgentStartEvent; reply: void };
     agent_end: { event: AgentEndEvent; reply: void };
     agent_settled: { event: AgentSettledEvent; reply: void };
@@ -618,6 +657,7 @@ declare module "@mariozechner/pi-coding-agent" {
     setWorkingVisible(...parts: any[]): void;
     setHiddenThinkingLabel(...parts: any[]): void;
     setToolsExpanded(...parts: any[]): void;
+    getToolsExpanded(): boolean;
   }
   export interface SessionTreeNode { entry: SessionEntry; children: SessionTreeNode[]; label?: string }
   export interface SessionManager {
@@ -633,8 +673,14 @@ declare module "@mariozechner/pi-coding-agent" {
     getSessionFile(): string | undefined;
     getSessionDir(): string | undefined;
     getSessionName(): string | undefined;
-    getHeader(): { type: "session"; id: string; cwd: string };
+    getHeader(): { type: "session"; version: number; id: string; timestamp: string; cwd: string };
     getCwd(): string;
+    isPersisted(): boolean;
+    usesDefaultSessionDir(): boolean;
+    /** The entries that the model sees: the last summary, what it kept, and what came after it. */
+    buildContextEntries(): SessionEntry[];
+    buildSessionContext(): { messages: Message[]; thinkingLevel: string; model: { provider: string; modelId: string } | null };
+    buildSessionProjection(): { entries: { sourceEntry: SessionEntry; messages: Message[] }[]; messages: Message[]; thinkingLevel: string; model: { provider: string; modelId: string } | null };
     getLabel(id: string): string | undefined;
   }
   export interface ModelName { provider: string; id: string }
@@ -696,6 +742,8 @@ declare module "@mariozechner/pi-coding-agent" {
     readonly model: Model | undefined;
     readonly signal: AbortSignal | undefined;
     readonly thinkingLevel: string;
+    /** Always empty: there is no list of models to go through. */
+    readonly scopedModels: readonly any[];
     isIdle(): boolean;
     hasPendingMessages(): boolean;
     isProjectTrusted(): boolean;
@@ -714,6 +762,7 @@ declare module "@mariozechner/pi-coding-agent" {
     navigateTree(entry: string, options?: any): Promise<any>;
     switchSession(path: string, options?: any): Promise<any>;
     reload(): Promise<void>;
+    getSystemPromptOptions(): any;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
   }
@@ -828,6 +877,8 @@ declare module "@mariozechner/pi-coding-agent" {
     on(event: "session_fork", handler: Handler<"session_fork">): () => void;
     on(event: "session_tree", handler: Handler<"session_tree">): () => void;
     on(event: "session_compact", handler: Handler<"session_compact">): () => void;
+    on(event: "session_compact_failed", handler: Handler<"session_compact_failed">): () => void;
+    on(event: "session_info_changed", handler: Handler<"session_info_changed">): () => void;
     on(event: "agent_start", handler: Handler<"agent_start">): () => void;
     on(event: "agent_end", handler: Handler<"agent_end">): () => void;
     on(event: "agent_settled", handler: Handler<"agent_settled">): () => void;

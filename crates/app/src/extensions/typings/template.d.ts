@@ -44,6 +44,7 @@ declare module "@mariozechner/pi-coding-agent" {
     setWorkingVisible(...parts: any[]): void;
     setHiddenThinkingLabel(...parts: any[]): void;
     setToolsExpanded(...parts: any[]): void;
+    getToolsExpanded(): boolean;
   }
   export interface SessionTreeNode { entry: SessionEntry; children: SessionTreeNode[]; label?: string }
   export interface SessionManager {
@@ -59,8 +60,14 @@ declare module "@mariozechner/pi-coding-agent" {
     getSessionFile(): string | undefined;
     getSessionDir(): string | undefined;
     getSessionName(): string | undefined;
-    getHeader(): { type: "session"; id: string; cwd: string };
+    getHeader(): { type: "session"; version: number; id: string; timestamp: string; cwd: string };
     getCwd(): string;
+    isPersisted(): boolean;
+    usesDefaultSessionDir(): boolean;
+    /** The entries that the model sees: the last summary, what it kept, and what came after it. */
+    buildContextEntries(): SessionEntry[];
+    buildSessionContext(): { messages: Message[]; thinkingLevel: string; model: { provider: string; modelId: string } | null };
+    buildSessionProjection(): { entries: { sourceEntry: SessionEntry; messages: Message[] }[]; messages: Message[]; thinkingLevel: string; model: { provider: string; modelId: string } | null };
     getLabel(id: string): string | undefined;
   }
   export interface ModelName { provider: string; id: string }
@@ -122,6 +129,8 @@ declare module "@mariozechner/pi-coding-agent" {
     readonly model: Model | undefined;
     readonly signal: AbortSignal | undefined;
     readonly thinkingLevel: string;
+    /** Always empty: there is no list of models to go through. */
+    readonly scopedModels: readonly any[];
     isIdle(): boolean;
     hasPendingMessages(): boolean;
     isProjectTrusted(): boolean;
@@ -140,6 +149,7 @@ declare module "@mariozechner/pi-coding-agent" {
     navigateTree(entry: string, options?: any): Promise<any>;
     switchSession(path: string, options?: any): Promise<any>;
     reload(): Promise<void>;
+    getSystemPromptOptions(): any;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
     sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
   }
