@@ -94,7 +94,10 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
         TestServer::start(move |_, _| TestResponse::new(status, kind, text))
     };
     let cases = [
-        (page(500, "text/plain", "\u{1b}[31mout of order"), "its address answered with HTTP 500"),
+        (
+            page(500, "text/plain", "\u{1b}[31mout of order"),
+            "its address answered with HTTP 500: it may be down",
+        ),
         (
             page(404, "text/plain", "nothing"),
             "its address answered with HTTP 404 Not Found: nothing: check `url`",
