@@ -212,8 +212,9 @@ impl McpServer {
             .collect();
         self.parts.set_shown(&shown);
         if connection.session_was_renewed() {
-            // The server has forgotten what it was asked to tell.
+            // The server has forgotten what it was asked to tell, and may be another version of itself.
             self.parts.note_start();
+            McpServer::note_change(&Arc::downgrade(self), &tokio::runtime::Handle::current());
         }
         for uri in self.parts.subscribed().iter().filter(|uri| !shown.contains(uri)) {
             self.parts.note_unsubscribed(uri);
