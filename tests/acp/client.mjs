@@ -437,6 +437,25 @@ test("a client that gives no terminal, or one that runs nothing, gets the output
   assert.equal(created, 1);
 });
 
+test("a client that never tells of the end of a terminal is waited for once", async () => {
+  const cwd = workFolder("no-end");
+  const terminals = new Terminals();
+  let asked = 0;
+  terminals.waitForExit = () => {
+    asked += 1;
+    return new Promise(() => {});
+  };
+  await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+    const sessionId = await newSession(agent, cwd);
+    for (const number of [0, 1]) {
+      await prompt(agent, sessionId, "list the files");
+      assert.deepEqual(calls(updates).at(-1).content, [{ type: "terminal", terminalId: `terminal-${number}` }]);
+    }
+    assert.equal(asked, 1);
+    assert.ok(terminals.opened.every((terminal) => terminal.text === "from the command\r\n"));
+  }, environment, { terminals });
+});
+
 test("a client that draws terminals itself is told what to draw", async () => {
   const cwd = workFolder("drawn");
   await withAgent(choose("allow-once"), async ({ agent, updates }) => {

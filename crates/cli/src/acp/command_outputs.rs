@@ -30,6 +30,8 @@ pub struct CommandOutputs {
     app: Arc<ConversationApp>,
     connection: Connection,
     style: OutputStyle,
+    /// Whether the client answers when it is asked for the end of a program.
+    tells_exit: bool,
     open: BTreeMap<Arc<str>, OpenOutput>,
     ended: Vec<CommandTerminal>,
 }
@@ -68,7 +70,8 @@ impl CommandOutputs {
             _ => OutputStyle::Text,
         };
         let (open, ended) = Default::default();
-        CommandOutputs { app: app.clone(), connection: connection.clone(), style, open, ended }
+        let (app, connection, tells_exit) = (app.clone(), connection.clone(), true);
+        CommandOutputs { app, connection, style, tells_exit, open, ended }
     }
 
     /// A call as the client is first told of it.
@@ -137,6 +140,9 @@ impl CommandOutputs {
             OpenOutput::Terminal(mut terminal) => {
                 let progress = terminal.end(&result, &end).await;
                 let mut content = vec![terminal_content(terminal.id.0.clone())];
+                if progress == FeedProgress::Done && self.tells_exit {
+                    self.tells_exit = terminal.wait_for_exit().await;
+                }
                 self.ended.push(terminal);
                 match progress {
                     FeedProgress::Done => {}

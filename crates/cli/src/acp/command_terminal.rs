@@ -208,7 +208,7 @@ impl CommandTerminal {
         *self.progress.borrow() != FeedProgress::NeverCame
     }
 
-    /// Ends the program in the terminal as the command ended, and waits until the client has all output.
+    /// Ends the program in the terminal as the command ended, once it has printed everything.
     pub async fn end(&mut self, result: &str, end: &CommandEnd) -> FeedProgress {
         self.state.send_modify(|state| {
             state.visible = end.last_text(&state.visible, result);
@@ -217,18 +217,19 @@ impl CommandTerminal {
         let is_over =
             |progress: &FeedProgress| !matches!(progress, FeedProgress::Waiting | FeedProgress::Connected);
         let _ = timeout(PATIENCE, self.progress.wait_for(is_over)).await;
-        let progress = *self.progress.borrow();
-        if progress != FeedProgress::NeverCame {
-            let request = WaitForTerminalExitRequest::new(self.session.clone(), self.id.clone());
-            if let Ok(request) = serde_json::to_value(request)
-                && let Some((message, answer)) = self.connection.request("terminal/wait_for_exit", &request)
-            {
-                self.connection.write(&message).await;
-                // A client that does not answer is not waited for.
-                let _ = timeout(PATIENCE, answer.wait()).await;
-            }
-        }
-        progress
+        *self.progress.borrow()
+    }
+
+    /// Waits until the client has all that the program in the terminal printed, which has ended. False if
+    /// the client does not say so.
+    pub async fn wait_for_exit(&self) -> bool {
+        let request = WaitForTerminalExitRequest::new(self.session.clone(), self.id.clone());
+        let Ok(request) = serde_json::to_value(request) else { return false };
+        let Some((message, answer)) = self.connection.request("terminal/wait_for_exit", &request) else {
+            return false;
+        };
+        self.connection.write(&message).await;
+        timeout(PATIENCE, answer.wait()).await.is_ok()
     }
 
     /// Gives the terminal back. The client goes on showing what it holds.
