@@ -171,7 +171,7 @@ fn an_answer_that_is_not_quite_one_is_not_waited_for() {
 }
 
 /// A process that ends with the test.
-struct Process(Child);
+pub struct Process(pub Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
