@@ -34,6 +34,23 @@ turns:
     repeat: always
     tool_calls:
       - {name: my-echo__echo, arguments: {text: hello}}
+  - when: {contains: run it slowly}
+    repeat: always
+    tool_calls:
+      - {name: bash, arguments: {command: "for i in 1 2 3; do echo line $i; sleep 0.4; done; exit 3"}}
+  - when: {contains: wait for ever}
+    repeat: always
+    tool_calls:
+      - {name: bash, arguments: {command: "echo begun; sleep 3141"}}
+  - when: {contains: run two commands}
+    repeat: always
+    tool_calls:
+      - {name: bash, arguments: {command: "echo first; exit 1"}}
+      - {name: bash, arguments: {command: "echo second"}}
+  - when: {contains: print ten megabytes}
+    repeat: always
+    tool_calls:
+      - {name: bash, arguments: {command: "yes 0123456789abcdef | head -c 10000000; echo; echo the end"}}
   - when: {contains: think about it}
     reasoning: I think.
     text: I have thought.
@@ -71,7 +88,8 @@ function workFolder(name) {
 }
 
 // Starts `hardpan acp`, runs `work` with it, and expects it to end by itself once nobody writes to it.
-async function withAgent(answer, work, environment = { ANTHROPIC_API_KEY: "any" }) {
+// `terminals` answers the requests `terminal/*`, if the client has terminals.
+async function withAgent(answer, work, environment = { ANTHROPIC_API_KEY: "any" }, { terminals, meta } = {}) {
   const child = spawn(BINARY, ["acp"], {
     cwd: root,
     stdio: ["pipe", "pipe", "inherit"],
@@ -89,12 +107,19 @@ async function withAgent(answer, work, environment = { ANTHROPIC_API_KEY: "any" 
     .onNotification(acp.methods.client.session.update, ({ params }) => {
       updates.push(params);
     });
+  const { create, waitForExit, release, kill, output } = acp.methods.client.terminal;
+  for (const [method, reply] of terminals ? [[create, terminals.create], [waitForExit, terminals.waitForExit], [release, terminals.release]] : []) {
+    app.onRequest(method, ({ params }) => reply(params));
+  }
+  for (const method of [kill, output]) {
+    app.onRequest(method, () => assert.fail(`${method} is not needed`));
+  }
   const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
   try {
     await app.connectWith(stream, async (agent) => {
       const initialized = await agent.request(acp.methods.agent.initialize, {
         protocolVersion: acp.PROTOCOL_VERSION,
-        clientCapabilities: { fs: { readTextFile: false, writeTextFile: false } },
+        clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: terminals !== undefined, _meta: meta },
       });
       assert.equal(initialized.protocolVersion, 1);
       assert.equal(initialized.agentInfo.name, "hardpan");
@@ -280,4 +305,172 @@ test("without a key a session is refused, and the error says what to do", async 
     await assert.rejects(agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] }), refused);
     await assert.rejects(agent.request(acp.methods.agent.authenticate, { methodId: "api-key" }), refused);
   }, { HARDPAN_CONFIG_DIR: config });
+});
+
+// Terminals as an editor has them: programs that it starts, with what they print and when.
+class Terminals {
+  constructor() {
+    this.opened = [];
+    this.create = ({ command, args, env, cwd }) => {
+      const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
+      const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH, ...variables }, stdio: ["ignore", "pipe", "inherit"] });
+      const terminal = { id: `terminal-${this.opened.length}`, args, child, text: "", released: false };
+      child.stdout.on("data", (data) => (terminal.text += data.toString()));
+      terminal.ended = new Promise((end) => child.once("close", (code, signal) => end({ exitCode: code, signal })));
+      this.opened.push(terminal);
+      return { terminalId: terminal.id };
+    };
+    this.waitForExit = ({ terminalId }) => this.find(terminalId).ended;
+    this.release = ({ terminalId }) => {
+      const terminal = this.find(terminalId);
+      assert.equal(terminal.released, false);
+      terminal.released = true;
+      terminal.child.kill("SIGKILL");
+      return {};
+    };
+    this.find = (id) => this.opened.find((terminal) => terminal.id === id);
+  }
+}
+const environment = { ANTHROPIC_API_KEY: "any" };
+const newSession = async (agent, cwd) => (await agent.request(acp.methods.agent.session.new, { cwd, mcpServers: [] })).sessionId;
+
+test("a command is shown in a terminal of the client's while it runs, and the terminal ends as the command did", async () => {
+  const cwd = workFolder("terminal");
+  const terminals = new Terminals();
+  await withAgent(choose("allow-once"), async ({ agent, updates, questions }) => {
+    const sessionId = await newSession(agent, cwd);
+    const prompted = prompt(agent, sessionId, "run it slowly");
+    await until(() => terminals.opened[0]?.text.includes("line 2\r\n"));
+    const [terminal] = terminals.opened;
+    // It arrives while the command runs.
+    assert.equal(terminal.text, "line 1\r\nline 2\r\n");
+    assert.equal(calls(updates).at(-1).status, "in_progress");
+    const shown = [{ type: "terminal", terminalId: terminal.id }];
+    assert.deepEqual(calls(updates).at(-1).content, shown);
+    assert.match(terminal.args.join(" "), /for i in 1 2 3/);
+    assert.equal((await prompted).stopReason, "end_turn");
+    assert.match(terminal.text, /^line 1\r\nline 2\r\nline 3\r\n.*exit code 3/);
+    assert.deepEqual(await terminal.ended, { exitCode: 3, signal: null });
+    assert.equal(questions.length, 1);
+    const last = calls(updates).at(-1);
+    assert.deepEqual([last.status, last.content], ["failed", shown]);
+    await until(() => terminal.released);
+
+    await prompt(agent, sessionId, "run two commands");
+    assert.deepEqual(terminals.opened.slice(1).map((terminal) => terminal.text.split("\r\n")[0]), ["first", "second"]);
+    await prompt(agent, sessionId, "print ten megabytes");
+    assert.match(terminals.opened[3].text, /the end\r\n/);
+    assert.ok(terminals.opened[3].text.length < 2 << 20);
+    await until(() => terminals.opened.every((terminal) => terminal.released));
+  }, environment, { terminals });
+});
+
+test("ending the program in the terminal stops the command, and the run goes on", async () => {
+  const cwd = workFolder("ended");
+  const terminals = new Terminals();
+  await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+    const sessionId = await newSession(agent, cwd);
+    const prompted = prompt(agent, sessionId, "wait for ever");
+    await until(() => terminals.opened[0]?.text === "begun\r\n");
+    terminals.opened[0].child.kill("SIGINT");
+    assert.equal((await prompted).stopReason, "end_turn");
+    const last = calls(updates).at(-1);
+    assert.equal(last.status, "failed");
+    assert.deepEqual(last.content[0], { type: "terminal", terminalId: terminals.opened[0].id });
+    // The model is told the same.
+    assert.match(last.content[1].content.text, /The user stopped this call/);
+    assert.match(text(updates, "agent_message_chunk"), /Done\./);
+
+    // Cancelling and closing end the terminals, too.
+    const cancelled = prompt(agent, sessionId, "wait for ever");
+    await until(() => terminals.opened[1]?.text === "begun\r\n");
+    await agent.notify(acp.methods.agent.session.cancel, { sessionId });
+    assert.equal((await cancelled).stopReason, "cancelled");
+    await until(() => terminals.opened[1].released);
+    assert.equal(terminals.opened[1].text, "begun\r\nThe user stopped this call before it ended.");
+    const closed = prompt(agent, sessionId, "wait for ever");
+    await until(() => terminals.opened[2]?.text === "begun\r\n");
+    await agent.request(acp.methods.agent.session.close, { sessionId });
+    assert.equal((await closed).stopReason, "cancelled");
+    await until(() => terminals.opened[2].released);
+  }, environment, { terminals });
+});
+
+test("a client that gives no terminal, or one that runs nothing, gets the output as text", async () => {
+  const cwd = workFolder("no-terminal");
+  const asText = async (terminals, prompts) => {
+    await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+      const sessionId = await newSession(agent, cwd);
+      for (let count = 0; count < prompts; count++) {
+        assert.equal((await prompt(agent, sessionId, "list the files")).stopReason, "end_turn");
+        const last = calls(updates).at(-1);
+        assert.equal(last.status, "completed");
+        assert.match(last.content[0].content.text, /from the command/);
+      }
+    }, environment, { terminals });
+    return terminals;
+  };
+  const unused = { waitForExit: () => assert.fail("there is none"), release: () => assert.fail("there is none") };
+  const refuse = () => { throw acp.RequestError.internalError(undefined, "no terminal today"); };
+  await asText({ ...unused, create: refuse }, 1);
+  // One that answers much later gets its terminal back, and is not asked again.
+  let asked = 0;
+  const released = [];
+  const late = async () => {
+    asked += 1;
+    await new Promise((next) => setTimeout(next, 3500));
+    return { terminalId: "late" };
+  };
+  await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+    const sessionId = await newSession(agent, cwd);
+    for (const _ of [1, 2]) {
+      await prompt(agent, sessionId, "list the files");
+      assert.match(calls(updates).at(-1).content[0].content.text, /from the command/);
+    }
+    assert.equal(asked, 1);
+    await until(() => released.length > 0);
+    assert.deepEqual(released, ["late"]);
+  }, environment, { terminals: { ...unused, create: late, release: ({ terminalId }) => { released.push(terminalId); return {}; } } });
+  // One whose terminals run on another machine, where there is no such program.
+  let created = 0;
+  await asText({ ...unused, create: () => ({ terminalId: `${created++}` }), release: () => ({}) }, 2);
+  assert.equal(created, 1);
+});
+
+test("a client that never tells of the end of a terminal is waited for once", async () => {
+  const cwd = workFolder("no-end");
+  const terminals = new Terminals();
+  let asked = 0;
+  terminals.waitForExit = () => {
+    asked += 1;
+    return new Promise(() => {});
+  };
+  await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+    const sessionId = await newSession(agent, cwd);
+    for (const number of [0, 1]) {
+      await prompt(agent, sessionId, "list the files");
+      assert.deepEqual(calls(updates).at(-1).content, [{ type: "terminal", terminalId: `terminal-${number}` }]);
+    }
+    assert.equal(asked, 1);
+    assert.ok(terminals.opened.every((terminal) => terminal.text === "from the command\r\n"));
+  }, environment, { terminals });
+});
+
+test("a client that draws terminals itself is told what to draw", async () => {
+  const cwd = workFolder("drawn");
+  await withAgent(choose("allow-once"), async ({ agent, updates }) => {
+    const sessionId = await newSession(agent, cwd);
+    await prompt(agent, sessionId, "run it slowly");
+    const [first, ...later] = calls(updates);
+    const id = first.toolCallId;
+    assert.deepEqual(first._meta.terminal_info, { terminal_id: id, cwd });
+    assert.deepEqual(first.content, [{ type: "terminal", terminalId: id }]);
+    const drawn = later.map((update) => update._meta?.terminal_output).filter(Boolean);
+    assert.ok(drawn.length >= 3 && drawn.every((output) => output.terminal_id === id));
+    assert.match(drawn.map((output) => output.data).join(""), /^line 1\r\nline 2\r\nline 3\r\n.*exit code 3/);
+    const last = later.at(-1);
+    assert.equal(last.status, "failed");
+    assert.deepEqual(last.content, [{ type: "terminal", terminalId: id }]);
+    assert.deepEqual(last._meta.terminal_exit, { terminal_id: id, exit_code: 3, signal: null });
+  }, environment, { meta: { terminal_output: true } });
 });

@@ -21,7 +21,7 @@ mod tool_search; // which tools a query means
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use hardpan_mcp::{
 };
 use hardpan_sandbox::{FileHandle, SandboxLauncher};
 use hardpan_tools::{Confinement, Tool, ToolRegistry, ToolSource};
+use tokio::sync::watch;
 
 use crate::approval::Approver;
 use crate::command_sandbox::without_restrictions;
@@ -60,6 +61,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// How long a server's word that its list changed is kept, in case more follow.
 const LIST_PAUSE: Duration = Duration::from_millis(300);
+
+/// How often a conversation says of a server that its tools are others. One that changes them all the time
+/// must not fill the screen.
+const MAX_CHANGE_NOTICES: usize = 3;
 
 /// The largest remembered list, in bytes.
 const MAX_REMEMBERED: u64 = 16 << 20;
@@ -113,6 +118,14 @@ pub struct ServerReport {
     pub resources: Vec<ServerResource>,
 }
 
+/// How far the first start of a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstStart {
+    NotBegun,
+    UnderWay,
+    Over,
+}
+
 /// One server of a conversation.
 pub(crate) struct McpServer {
     name: ServerName,
@@ -126,8 +139,12 @@ pub(crate) struct McpServer {
     connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
     /// What it listed last, or is remembered to have.
     tools: Mutex<Option<Vec<ServerTool>>>,
+    /// Whether its first start is under way, which the first request waits for.
+    start: watch::Sender<FirstStart>,
     /// Whether a change of its list is being looked at.
     is_listing: AtomicBool,
+    /// How often it was said that its tools are others.
+    change_notices: AtomicUsize,
     /// Whether requests have been made, so that changes wait.
     has_begun: Arc<AtomicBool>,
     link: Arc<ConversationLink>,
@@ -155,7 +172,9 @@ impl McpServers {
                 remembered: folder.as_ref().map(file),
                 connection: tokio::sync::Mutex::default(),
                 tools: Mutex::default(),
+                start: watch::Sender::new(FirstStart::NotBegun),
                 is_listing: AtomicBool::new(false),
+                change_notices: AtomicUsize::new(0),
                 has_begun: has_begun.clone(),
                 link: link.clone(),
                 parts: ServerParts::default(),
@@ -233,6 +252,8 @@ impl McpServers {
         agent.events().subscribe::<SessionStart, _>("hardpan", move |_, _| {
             for server in servers.upgrade().iter().flat_map(|servers| servers.enabled()) {
                 let server = server.clone();
+                // Told before the task runs: a request may come first.
+                server.start.send_replace(FirstStart::UnderWay);
                 tokio::spawn(async move { server.start().await });
             }
             async { Ok(()) }
@@ -245,7 +266,7 @@ impl McpServers {
                 let unknown: Vec<Arc<McpServer>> =
                     servers.enabled().filter(|server| server.listed().is_none()).cloned().collect();
                 if !servers.has_begun.load(Ordering::Relaxed) && !unknown.is_empty() {
-                    let starting = join_all(unknown.iter().map(|server| server.connection.lock()));
+                    let starting = join_all(unknown.iter().map(|server| server.wait_for_start()));
                     // A server that is late brings its tools at the next fold.
                     let _ = tokio::time::timeout(FIRST_WAIT, starting).await;
                 }
@@ -307,6 +328,13 @@ impl McpServer {
             let (server, error) = (self.name.to_string(), error.to_string());
             self.notices.notice(Notice::McpServerFailed { server, error });
         }
+        self.start.send_replace(FirstStart::Over);
+    }
+
+    /// Waits until it was started, or could not be, if a start is under way.
+    async fn wait_for_start(&self) {
+        // Cannot fail: the sender is held by this value.
+        let _ = self.start.subscribe().wait_for(|start| *start != FirstStart::UnderWay).await;
     }
 
     /// The connection to the server, which is started if it does not run.
@@ -366,7 +394,9 @@ impl McpServer {
             let is_gone = |tool: &&ServerTool| !now.iter().any(|other| other.name == tool.name);
             let removed = before.iter().filter(is_gone).count();
             let server = self.name.to_string();
-            self.notices.notice(Notice::McpToolsChanged { server, changed, removed });
+            if self.change_notices.fetch_add(1, Ordering::Relaxed) < MAX_CHANGE_NOTICES {
+                self.notices.notice(Notice::McpToolsChanged { server, changed, removed });
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use crate::client_side::{ClientHost, ClientSide};
 use crate::config::{ServerConfig, ServerName, ServerTransport};
 use crate::error::ServerError;
 use crate::failures::{causes, other_answer, request_error, start_error};
-use crate::http_client::BoundedHttpClient;
+use crate::http_client::{BoundedHttpClient, SessionRenewals};
 use crate::last_words::LastWords;
 use crate::login::{LoginClient, LoginFile, LoginTokens};
 use crate::odd_answers::{ToolPage, read_tool_page};
@@ -37,6 +37,8 @@ pub struct Connection {
     pub(crate) service: RunningService<RoleClient, ClientSide>,
     pub(crate) call_time: Duration,
     last_words: LastWords,
+    is_http: bool,
+    renewals: SessionRenewals,
 }
 
 /// The headers of each request, as the transport takes them. Their order means nothing.
@@ -52,7 +54,7 @@ impl Connection {
         place: &ProgramPlace,
         host: Arc<dyn ClientHost>,
     ) -> Result<(Self, Vec<ServerTool>), ServerError> {
-        let last_words = LastWords::default();
+        let (last_words, renewals) = (LastWords::default(), SessionRenewals::default());
         let side = ClientSide::new(name.as_str(), root_address(&place.root), host.clone());
         let opening = async {
             let service = match &config.transport {
@@ -71,7 +73,7 @@ impl Connection {
                 }
                 ServerTransport::Http { url, headers, bearer_token_env } => {
                     let settings = http_config(url, headers, bearer_token_env.as_deref(), place)?;
-                    let client = BoundedHttpClient::new(http_client()?, MAX_LINE);
+                    let client = BoundedHttpClient::new(http_client()?, MAX_LINE, renewals.clone());
                     match login_tokens(name, config, place, &host)? {
                         Some(tokens) => {
                             let client = LoginClient::new(client, tokens);
@@ -96,7 +98,9 @@ impl Connection {
             check_version(service.peer())?;
             let call_time = config.call_time;
             let (name, last_words) = (name.clone(), last_words.clone());
-            let connection = Connection { name, service, call_time, last_words };
+            let is_http = matches!(config.transport, ServerTransport::Http { .. });
+            let renewals = renewals.clone();
+            let connection = Connection { name, service, call_time, last_words, is_http, renewals };
             let tools = connection.list_tools(&connection.name).await?;
             Ok((connection, tools))
         };
@@ -109,6 +113,12 @@ impl Connection {
     /// Whether the server is gone.
     pub fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Whether the server has forgotten its session since this was last asked, and with it what it was to
+    /// tell. The transport begins another one.
+    pub fn session_was_renewed(&self) -> bool {
+        self.renewals.take()
     }
 
     /// The server's tools, in the order of their names.
@@ -158,7 +168,14 @@ impl Connection {
     }
 
     pub(crate) fn call_error(&self, error: ServiceError) -> ServerError {
-        request_error(&self.name, error, &self.last_words)
+        match request_error(&self.name, error, &self.last_words) {
+            // Nothing that runs here has ended.
+            ServerError::Ended(None) if self.is_http => ServerError::Broken(format!(
+                "an answer ended too early, or had more than {} MB",
+                MAX_LINE >> 20
+            )),
+            error => error,
+        }
     }
 }
 

@@ -50,6 +50,9 @@ pub enum ServerError {
     /// The connection to its address broke.
     #[error("the connection to its address broke: {0}")]
     Broken(String),
+    /// Its address answers that it cannot now.
+    #[error("its address answered with {0}: it may be down or overloaded, so try again later")]
+    Unavailable(String),
     /// Its address answers with something else than a server does.
     #[error("its address answered with {0}: check `url` in config.toml")]
     HttpAnswer(String),

@@ -93,8 +93,9 @@ fn http_error(name: &ServerName, error: &StreamableHttpError<reqwest::Error>) ->
             ServerError::Unreachable(plain_text(&innermost(error), 300))
         }
         StreamableHttpError::Client(error) => ServerError::Broken(plain_text(&innermost(error), 300)),
+        // The client makes this of answers that are temporary, and only of those.
         StreamableHttpError::HttpStatus(status) => {
-            ServerError::HttpAnswer(plain_text(&status.to_string(), 300))
+            ServerError::Unavailable(plain_text(&status.to_string(), 300))
         }
         // Not all servers say with a challenge that they want a login.
         StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -18,6 +19,8 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+
+use crate::message_text::read_messages;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -35,11 +38,27 @@ type ClientError = StreamableHttpError<reqwest::Error>;
 pub(crate) struct BoundedHttpClient {
     client: Client,
     max_bytes: usize,
+    renewals: SessionRenewals,
+}
+
+/// Whether the server has forgotten its session, so that another one begins.
+#[derive(Clone, Default)]
+pub(crate) struct SessionRenewals(Arc<AtomicBool>);
+
+impl SessionRenewals {
+    fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has since this was last called.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
 }
 
 impl BoundedHttpClient {
-    pub fn new(client: Client, max_bytes: usize) -> Self {
-        BoundedHttpClient { client, max_bytes }
+    pub fn new(client: Client, max_bytes: usize, renewals: SessionRenewals) -> Self {
+        BoundedHttpClient { client, max_bytes, renewals }
     }
 
     /// The body of an answer; none if it is too long.
@@ -73,7 +92,10 @@ impl BoundedHttpClient {
                 let missing = InsufficientScopeError::new(challenge, scope);
                 return Err(StreamableHttpError::InsufficientScope(missing));
             }
-            (StatusCode::NOT_FOUND, _) if has_session => return Err(StreamableHttpError::SessionExpired),
+            (StatusCode::NOT_FOUND, _) if has_session => {
+                self.renewals.note();
+                return Err(StreamableHttpError::SessionExpired);
+            }
             _ => {}
         }
         let is_temporary = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
@@ -123,8 +145,26 @@ impl BoundedHttpClient {
             let error = ErrorData::internal_error(words, None);
             return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::error(error, Some(asked)), session));
         };
-        let message = serde_json::from_slice(&body).map_err(StreamableHttpError::Deserialize)?;
+        // Other messages of a list answer nothing that was asked.
+        let message = match read_messages(&body).and_then(|messages| answer_to(&asked, messages)) {
+            Some(message) => message,
+            None => serde_json::from_slice(&body).map_err(StreamableHttpError::Deserialize)?,
+        };
         Ok(StreamableHttpPostResponse::Json(message, session))
+    }
+}
+
+/// The message of these that answers a request; the only one, if there is one.
+fn answer_to(asked: &RequestId, mut messages: Vec<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
+    let answers = |message: &ServerJsonRpcMessage| match message {
+        JsonRpcMessage::Response(response) => response.id == *asked,
+        JsonRpcMessage::Error(error) => error.id.as_ref() == Some(asked),
+        _ => false,
+    };
+    match messages.iter().position(answers) {
+        Some(place) => Some(messages.swap_remove(place)),
+        None if messages.len() == 1 => messages.pop(),
+        None => None,
     }
 }
 
@@ -158,7 +198,20 @@ fn bounded_events(response: Response, max: usize) -> BoxStream<'static, Result<S
         }
         Ok(chunk)
     });
-    SseStream::from_bytes_stream(bounded).boxed()
+    SseStream::from_bytes_stream(bounded).map(|event| event.map(readable_event)).boxed()
+}
+
+/// An event whose data the transport can read, if they are a message.
+fn readable_event(mut event: Sse) -> Sse {
+    if let Some(data) = event.data.as_deref()
+        && serde_json::from_str::<ServerJsonRpcMessage>(data).is_err()
+        && let Some(messages) = read_messages(data.as_bytes())
+        && let [message] = &messages[..]
+        && let Ok(data) = serde_json::to_string(message)
+    {
+        event.data = Some(data);
+    }
+    event
 }
 
 impl StreamableHttpClient for BoundedHttpClient {

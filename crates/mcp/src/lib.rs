@@ -24,6 +24,7 @@ mod http_client; // BoundedHttpClient: messages over HTTP, whose answers are bou
 mod last_words; // LastWords: what a program said before it ended
 mod loading; // ToolLoadingSetting: how the model gets to know tools
 mod login; // Login: tokens by OAuth
+mod message_text; // read_messages: messages also of servers that do not quite write JSON
 mod odd_answers; // answers of which some items are of odd form
 mod program; // ProgramTransport: messages on a program's input and output
 mod prompts; // ServerPrompt: a prompt that a server writes

@@ -47,7 +47,8 @@ fn read_tool(item: &Value) -> Option<Tool> {
 
 /// The answer to a call of which some parts are of odd form. None if it is no such answer.
 pub(crate) fn read_call_answer(answer: &Value) -> Option<CallAnswer> {
-    let parts = answer["content"].as_array()?;
+    let text = answer["content"].as_str().map(|text| vec![json!({ "type": "text", "text": text })]);
+    let parts = answer["content"].as_array().or(text.as_ref())?;
     let mut content: Vec<ContentBlock> = Vec::new();
     for part in parts {
         let kind = part["type"].as_str().unwrap_or("no kind");
@@ -106,6 +107,8 @@ mod tests {
         let text = "Hello.\n[a part was left out that cannot be read: smell]\nA card.";
         assert_eq!(answer.content, [MessagePart::text(text)]);
         assert!(answer.is_error);
+        let text = read_call_answer(&json!({ "content": "Only words." })).expect("an answer");
+        assert_eq!(text.content, [MessagePart::text("Only words.")]);
         assert!(read_call_answer(&json!({ "contents": [] })).is_none());
     }
 }

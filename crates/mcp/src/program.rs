@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::ServerError;
 use crate::last_words::{LastWords, MAX_LINE_WORDS, readable_line};
+use crate::message_text::read_messages;
 
 /// The longest message that is read, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
@@ -117,7 +118,7 @@ impl ProgramTransport {
         let (server, words, reading) =
             (wanted.server.to_owned(), last_words.clone(), last_words.begin_reading());
         thread::spawn(move || {
-            read_messages(output, &sender, &server, &words);
+            forward_messages(output, &sender, &server, &words);
             drop(reading);
         });
         let (server, words, reading) =
@@ -191,7 +192,7 @@ pub(crate) fn read_line(
     }
 }
 
-fn read_messages(
+fn forward_messages(
     output: impl Read,
     sender: &mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     server: &str,
@@ -212,13 +213,15 @@ fn read_messages(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice(&line) {
-            Ok(message) => {
-                if sender.blocking_send(message).is_err() {
-                    return;
+        match read_messages(&line) {
+            Some(messages) => {
+                for message in messages {
+                    if sender.blocking_send(message).is_err() {
+                        return;
+                    }
                 }
             }
-            Err(_) => {
+            None => {
                 let text = readable_line(&line);
                 tracing::warn!(server, line = %text.escape_debug(), "no message of the protocol");
                 last_words.add(&text);

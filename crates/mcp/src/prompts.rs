@@ -22,6 +22,9 @@ const MAX_DESCRIPTION: usize = 300;
 /// The most arguments of a prompt.
 const MAX_ARGUMENTS: usize = 30;
 
+/// The longest name of an argument that is shown, in bytes.
+const MAX_SHOWN_NAME: usize = 60;
+
 /// A prompt that a server can write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerPrompt {
@@ -57,10 +60,17 @@ impl ServerPrompt {
     /// How the arguments are shown: `NAME [NAME]`.
     pub fn argument_hint(&self) -> String {
         let hint = |argument: &PromptArgument| match argument.is_required {
-            true => argument.name.to_uppercase(),
-            false => format!("[{}]", argument.name.to_uppercase()),
+            true => argument.shown_name().to_uppercase(),
+            false => format!("[{}]", argument.shown_name().to_uppercase()),
         };
         self.arguments.iter().map(hint).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl PromptArgument {
+    /// Its name as it is shown, in one line.
+    pub fn shown_name(&self) -> String {
+        plain_text(&self.name, MAX_SHOWN_NAME).replace(['\n', '\t'], " ")
     }
 }
 
@@ -145,5 +155,25 @@ fn make_prompt(prompt: rmcp::model::Prompt) -> ServerPrompt {
         description: line(prompt.description.or(prompt.title)),
         arguments: arguments.collect(),
         name: prompt.name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_arguments_are_shown_in_one_line_of_plain_text() {
+        let argument = |name: &str, is_required| PromptArgument {
+            name: name.to_owned(),
+            description: String::new(),
+            is_required,
+        };
+        let prompt = ServerPrompt {
+            name: "p".into(),
+            description: String::new(),
+            arguments: vec![argument("to\u{1b}]0;x\u{7}pic\n", true), argument("b\u{202e}\nc", false)],
+        };
+        assert_eq!(prompt.argument_hint(), "TO]0;XPIC [B C]");
     }
 }

@@ -4,6 +4,8 @@
 //! that they do not like, whatever else it holds. So what no draft of today allows is left out here: the
 //! server checks the arguments anyway.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use crate::tool_list::cut_text;
@@ -38,6 +40,51 @@ pub(crate) fn normalise_schema(schema: &Value) -> Value {
     ordered.extend(fields.into_iter().filter(|(name, _)| is_kept(name)));
     let normal = Value::Object(ordered);
     if normal.to_string().len() > MAX_SCHEMA { anything() } else { normal }
+}
+
+/// The longest name of an argument that all providers take.
+const MAX_ARGUMENT_NAME: usize = 64;
+
+/// Gives other names to the arguments of a schema whose names a provider would refuse, as it refuses
+/// `filter[id]`. Returns the server's names by the new ones. Names further down are not looked at.
+pub(crate) fn rename_arguments(schema: &mut Value) -> BTreeMap<String, String> {
+    let mut renamed = BTreeMap::new();
+    let Some(Value::Object(properties)) = schema.get("properties") else { return renamed };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let is_taken =
+        |name: &str| !name.is_empty() && name.len() <= MAX_ARGUMENT_NAME && name.chars().all(is_plain);
+    let mut taken: BTreeSet<String> = properties.keys().filter(|name| is_taken(name)).cloned().collect();
+    let mut named = Map::new();
+    for (name, argument) in properties {
+        let new = if is_taken(name) { name.clone() } else { plain_argument_name(name, is_plain, &taken) };
+        if new != *name {
+            taken.insert(new.clone());
+            renamed.insert(new.clone(), name.clone());
+        }
+        named.insert(new, argument.clone());
+    }
+    if !renamed.is_empty() {
+        schema["properties"] = Value::Object(named);
+        let new_name = |old: &str| renamed.iter().find(|(_, name)| *name == old).map(|(new, _)| new.clone());
+        for name in schema.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(new) = name.as_str().and_then(new_name) {
+                *name = new.into();
+            }
+        }
+        // These name arguments, too, and the server checks what they say.
+        for rule in ["dependencies", "dependentRequired", "dependentSchemas", "propertyNames"] {
+            schema.as_object_mut().map(|schema| schema.remove(rule));
+        }
+    }
+    renamed
+}
+
+fn plain_argument_name(name: &str, is_plain: impl Fn(char) -> bool, taken: &BTreeSet<String>) -> String {
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let plain = plain.trim_matches('_').get(..MAX_ARGUMENT_NAME - 4).unwrap_or(plain.trim_matches('_'));
+    let first = if plain.is_empty() { "argument" } else { plain };
+    let numbered = (2..).map(|number| format!("{first}_{number}"));
+    std::iter::once(first.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default()
 }
 
 fn allows_object(kind: &Value) -> bool {
@@ -183,6 +230,7 @@ impl SchemaWork<'_> {
                 }
                 Some(Value::Array(names))
             }
+            "dependentRequired" => kept_if(value.as_object()?.values().all(is_list_of_names)),
             "enum" | "examples" => kept_if(value.as_array().is_some_and(|values| !values.is_empty())),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => kept_if(value.is_number()),
             "multipleOf" => kept_if(value.as_f64().is_some_and(|number| number > 0.0)),
@@ -214,6 +262,10 @@ impl SchemaWork<'_> {
     }
 }
 
+fn is_list_of_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
+}
+
 /// Types by names that exist; none if no name does.
 fn known_types(value: &Value) -> Option<Value> {
     let is_known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
@@ -229,6 +281,52 @@ fn known_types(value: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_have_names_that_every_provider_takes() {
+        let mut schema = json!({
+            "type": "object",
+            "properties": {
+                "filter[id]": {"type": "string"}, "filter_id": {}, "filter[id": {}, "": {}, "ü": {}, "a.b-c": {},
+                "x".repeat(100): {"properties": {"not the root": {}}},
+            },
+            "required": ["filter[id]", "a.b-c"],
+            "dependentRequired": {"filter[id]": ["a.b-c"]},
+        });
+        let renamed = rename_arguments(&mut schema);
+        let cut = "x".repeat(60);
+        assert_eq!(
+            schema,
+            json!({
+                "type": "object",
+                "properties": {
+                    "filter_id_2": {"type": "string"}, "filter_id": {}, "filter_id_3": {}, "argument": {},
+                    "argument_2": {}, "a.b-c": {}, &cut: {"properties": {"not the root": {}}},
+                },
+                "required": ["filter_id_2", "a.b-c"],
+            })
+        );
+        let names: Vec<(&str, &str)> = renamed.iter().map(|(new, old)| (&**new, &**old)).collect();
+        let long = "x".repeat(100);
+        assert_eq!(
+            names,
+            [
+                ("argument", ""),
+                ("argument_2", "ü"),
+                ("filter_id_2", "filter[id]"),
+                ("filter_id_3", "filter[id"),
+                (&*cut, &*long)
+            ]
+        );
+        let plain = json!({"type": "object", "properties": {"a": {}}, "dependentRequired": {"a": ["b"]}});
+        let mut same = plain.clone();
+        assert!(rename_arguments(&mut same).is_empty());
+        assert_eq!(same, plain);
+        assert_eq!(
+            normalise_schema(&json!({"dependentRequired": {"a": "b"}})),
+            json!({"type": "object", "properties": {}})
+        );
+    }
 
     #[test]
     fn what_providers_refuse_in_a_schema_is_left_out() {

@@ -1,12 +1,12 @@
 //! [`ServerTool`]: a tool of a server, with a name and a schema that every provider takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema::normalise_schema;
+use crate::schema::{normalise_schema, rename_arguments};
 
 /// The longest name of a tool that all providers take.
 const MAX_NAME: usize = 64;
@@ -25,6 +25,9 @@ pub struct ServerTool {
     pub description: String,
     /// The schema of its arguments, an object without references.
     pub parameters: Value,
+    /// The server's names of those arguments that have other names in the schema, by these.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub argument_names: BTreeMap<String, String>,
     /// Whether the server says that it only reads. Shown to the person, and never relied on.
     pub read_only_hint: bool,
 }
@@ -57,11 +60,14 @@ pub(crate) fn make_tools(server: &str, listed: Vec<rmcp::model::Tool>) -> Vec<Se
     for tool in listed {
         let exposed_name = exposed_name(server, &tool.name, &taken);
         taken.insert(exposed_name.clone());
+        let mut parameters = normalise_schema(&Value::Object((*tool.input_schema).clone()));
+        let argument_names = rename_arguments(&mut parameters);
         let hint = tool.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
         tools.push(ServerTool {
             exposed_name,
             description: cut_text(tool.description.as_deref().unwrap_or_default(), MAX_DESCRIPTION),
-            parameters: normalise_schema(&Value::Object((*tool.input_schema).clone())),
+            parameters,
+            argument_names,
             read_only_hint: hint.unwrap_or(false),
             name: tool.name.into_owned(),
         });
@@ -84,9 +90,20 @@ fn exposed_name(server: &str, tool: &str, taken: &BTreeSet<String>) -> String {
     format!("{kept}_{hash}")
 }
 
-/// A text without control characters but line ends and tabs, and of at most `max` bytes.
+/// Whether a character is read by a model, but not seen by a person, or changes the order of those that are.
+fn is_hidden(c: char) -> bool {
+    let is_control = c.is_control() && !matches!(c, '\n' | '\t');
+    is_control
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}'
+        )
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text without hidden characters, and of at most `max` bytes.
 pub(crate) fn plain_text(text: &str, max: usize) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let text: String = text.chars().filter(|c| !is_hidden(*c)).collect();
     let text = text.trim();
     match text.len() <= max {
         true => text.to_owned(),
@@ -132,6 +149,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_person_does_not_see_the_model_does_not_read() {
+        let hidden =
+            "Adds\u{200b} two\u{e0041}\u{e007f} numbers\u{202e}.\u{2066}\u{1b}[2J\u{feff}\n👩‍👩‍👧 می‌خواهم";
+        assert_eq!(plain_text(hidden, 1000), "Adds two numbers.[2J\n👩‍👩‍👧 می‌خواهم");
+    }
+
+    #[test]
     fn long_descriptions_end_with_a_whole_sentence() {
         let long = "It reads a file. ".repeat(400);
         let cut = cut_text(&long, MAX_DESCRIPTION);
@@ -151,6 +175,7 @@ mod tests {
                 exposed_name: "s__a".into(),
                 description: text.into(),
                 parameters: json!({}),
+                argument_names: BTreeMap::new(),
                 read_only_hint: false,
             };
             tool.summary(30)

@@ -21,6 +21,8 @@ pub(crate) struct ServerParts {
     is_listing: AtomicBool,
     /// Resources that it is asked to tell of.
     subscribed: Mutex<BTreeSet<String>>,
+    /// Its resources in the context. Some servers tell of changes without being asked to.
+    shown: Mutex<BTreeSet<String>>,
     /// Resources that it told to be others now.
     outdated: Mutex<BTreeSet<String>>,
     sampling_times: Mutex<RequestTimes>,
@@ -49,7 +51,8 @@ impl ServerParts {
     /// Notes that a resource has another content.
     pub fn note_update(&self, uri: &str) {
         let mut outdated = lock(&self.outdated);
-        if outdated.len() < MAX_OUTDATED && lock(&self.subscribed).contains(uri) {
+        let is_wanted = || lock(&self.subscribed).contains(uri) || lock(&self.shown).contains(uri);
+        if outdated.len() < MAX_OUTDATED && is_wanted() {
             outdated.insert(uri.to_owned());
         }
     }
@@ -59,9 +62,20 @@ impl ServerParts {
         lock(&self.outdated).clone()
     }
 
-    /// Notes that a resource was read.
-    pub fn note_read(&self, uri: &str) {
+    /// Notes that a resource is being read. Unless that is finished, it has to be read again.
+    pub fn begin_read(&self, uri: &str) -> ResourceReading<'_> {
         lock(&self.outdated).remove(uri);
+        ResourceReading { parts: self, uri: uri.to_owned(), is_finished: false }
+    }
+
+    /// Notes that a resource comes into the context.
+    pub fn note_shown(&self, uri: &str) {
+        lock(&self.shown).insert(uri.to_owned());
+    }
+
+    /// Notes which resources are in the context.
+    pub fn set_shown(&self, uris: &[String]) {
+        *lock(&self.shown) = uris.iter().cloned().collect();
     }
 
     /// Notes that the server tells of a resource. Returns whether it did not before.
@@ -88,6 +102,28 @@ impl ServerParts {
     pub fn read_remembered(&self, file: &Path) {
         let text = read_small_text(file, MAX_REMEMBERED).ok();
         *lock(&self.prompts) = text.and_then(|text| serde_json::from_str(&text).ok());
+    }
+}
+
+/// A resource that is being read.
+pub(crate) struct ResourceReading<'a> {
+    parts: &'a ServerParts,
+    uri: String,
+    is_finished: bool,
+}
+
+impl ResourceReading<'_> {
+    /// It was read, or cannot be.
+    pub fn finish(mut self) {
+        self.is_finished = true;
+    }
+}
+
+impl Drop for ResourceReading<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.parts.note_update(&self.uri);
+        }
     }
 }
 

@@ -20,6 +20,9 @@ enum PromptError {
     Missing { missing: String, usage: String },
 }
 
+/// How much of a prompt's name is in the name of its command, in characters.
+const MAX_COMMAND_NAME: usize = 64;
+
 /// The commands of a server belong to this owner.
 fn owner(server: &McpServer) -> String {
     format!("mcp:{}", server.name)
@@ -32,7 +35,7 @@ pub(super) fn register_commands(server: &Arc<McpServer>, prompts: &[ServerPrompt
     let owner = owner(server);
     agent.remove_commands_of(&owner);
     let taken = agent.commands();
-    for prompt in prompts {
+    for prompt in prompts.iter().filter(|prompt| !prompt.name.is_empty()) {
         let name = command_name(server.name.as_str(), &prompt.name);
         if taken.contains_key(&name) || agent.expansions().is_known(&name) {
             continue;
@@ -57,7 +60,7 @@ pub(super) fn register_commands(server: &Arc<McpServer>, prompts: &[ServerPrompt
 /// `server:prompt`, with `-` for what a name cannot have.
 fn command_name(server: &str, prompt: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | ':') { c } else { '-' };
-    format!("{server}:{}", prompt.chars().map(plain).collect::<String>())
+    format!("{server}:{}", prompt.chars().take(MAX_COMMAND_NAME).map(plain).collect::<String>())
 }
 
 async fn write_prompt(
@@ -105,7 +108,7 @@ fn arguments_of(prompt: &ServerPrompt, words: &[String]) -> Result<Map<String, V
     }
     let is_missing = |argument: &&PromptArgument| argument.is_required && !given.contains_key(&argument.name);
     match prompt.arguments.iter().find(is_missing) {
-        Some(argument) => Err(argument.name.to_uppercase()),
+        Some(argument) => Err(argument.shown_name().to_uppercase()),
         None => Ok(given),
     }
 }

@@ -155,14 +155,16 @@ impl McpServer {
         let failed = |error| ResourceError::Server { server: self.name.to_string(), error };
         let connection = self.connect().await.map_err(failed)?;
         // Before it is read, so that no change is missed.
+        self.parts.note_shown(uri);
         self.subscribe(&connection, uri).await;
+        let reading = self.parts.begin_read(uri);
         let content = connection.read_resource(uri).await.map_err(failed)?;
+        reading.finish();
         let name = format!("{}:{uri}", self.name);
         let (images, bytes) = (content.images.clone(), content.text.len());
         let Some(agent) = self.link.agent().filter(|_| !content.text.is_empty()) else {
             return Ok(AttachedResource { name, sentence: None, images, bytes });
         };
-        self.parts.note_read(uri);
         let page = self.page(uri, content, &agent);
         match agent.add_page(page).await? {
             PageAddition::Added(priced) => {
@@ -208,6 +210,12 @@ impl McpServer {
             .into_iter()
             .filter_map(|page| page.strip_prefix(&prefix).map(str::to_owned))
             .collect();
+        self.parts.set_shown(&shown);
+        if connection.session_was_renewed() {
+            // The server has forgotten what it was asked to tell, and may be another version of itself.
+            self.parts.note_start();
+            McpServer::note_change(&Arc::downgrade(self), &tokio::runtime::Handle::current());
+        }
         for uri in self.parts.subscribed().iter().filter(|uri| !shown.contains(uri)) {
             self.parts.note_unsubscribed(uri);
             // A server that goes on to tell is not listened to.
@@ -220,8 +228,11 @@ impl McpServer {
             if !is_new && !outdated.contains(&uri) {
                 continue;
             }
-            self.parts.note_read(&uri);
-            let Ok(content) = connection.read_resource(&uri).await else { continue };
+            // A read that takes too long is given up here, and begun again before the next request.
+            let reading = self.parts.begin_read(&uri);
+            let read = connection.read_resource(&uri).await;
+            reading.finish();
+            let Ok(content) = read else { continue };
             let bytes = content.text.len();
             let page = self.page(&uri, content, agent);
             let name = page.url.clone();

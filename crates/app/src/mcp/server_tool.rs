@@ -1,5 +1,6 @@
 //! [`McpTool`]: a tool whose calls a server carries out.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
@@ -15,6 +16,8 @@ pub(super) struct McpTool {
     server: Weak<McpServer>,
     /// The name that the server knows it by.
     name: String,
+    /// The server's names of arguments that are declared by other names, by these.
+    argument_names: BTreeMap<String, String>,
     /// `server.tool`, as rules name it.
     subject: String,
     /// Whether the server says that it only reads.
@@ -27,6 +30,7 @@ impl McpTool {
         McpTool {
             server: Arc::downgrade(server),
             name: tool.name.clone(),
+            argument_names: tool.argument_names.clone(),
             subject: format!("{}.{}", server.name, tool.name),
             says_read_only: tool.read_only_hint,
             declaration: Declaration {
@@ -43,6 +47,8 @@ impl McpTool {
         let Value::Object(arguments) = call.arguments.value() else {
             return ToolOutcome::failed("The arguments must be an object, as declared.");
         };
+        let own_name = |name: String| self.argument_names.get(&name).cloned().unwrap_or(name);
+        let arguments = arguments.into_iter().map(|(name, value)| (own_name(name), value)).collect();
         let Some(server) = self.server.upgrade() else {
             return ToolOutcome::failed("The conversation has no such server any more.");
         };

@@ -154,6 +154,7 @@ mod tests {
             exposed_name: format!("{server}__{name}"),
             description: description.into(),
             parameters: json!({"type": "object", "properties": {"issueNumber": {"type": "integer"}}}),
+            argument_names: Default::default(),
             read_only_hint: false,
         }
     }

@@ -178,13 +178,17 @@ impl ClaudeCodeReader {
         match self.by_id.get(name) {
             Some(found) => found.map(|at| self.end_of_round(at)),
             None => {
-                recording.report_problem(
-                    number,
-                    format!(
-                        "taken as the start of a conversation: `{name}`, its parent, is on no earlier line"
-                    ),
-                );
-                None
+                // The line of its parent may be the one that cannot be read.
+                let is_side = line.get("isSidechain").and_then(Value::as_bool) == Some(true);
+                let is_own = |at: &usize| !recording.side_entries.contains(at);
+                let before = (0..recording.entries.len()).rev().find(is_own).filter(|_| !is_side);
+                let taken = match before {
+                    Some(_) => "taken to follow the message before",
+                    None => "taken as the start of a conversation",
+                };
+                recording
+                    .report_problem(number, format!("{taken}: `{name}`, its parent, is on no earlier line"));
+                before.map(|at| self.end_of_round(at))
             }
         }
     }

@@ -50,7 +50,16 @@ impl QwenReader {
             recording.cwd = line.str("cwd").map(Into::into);
         }
         let Some(id) = line.str("uuid") else { return };
-        let parent = line.str("parentUuid").and_then(|parent| self.by_id.get(parent).copied().flatten());
+        let parent = line.str("parentUuid").and_then(|parent| match self.by_id.get(parent) {
+            Some(found) => *found,
+            None => {
+                recording.report_problem(
+                    number,
+                    format!("taken to follow the message before: `{parent}` is on no earlier line"),
+                );
+                recording.entries.len().checked_sub(1)
+            }
+        });
         let at = self.read_record(recording, number, line, parent);
         self.by_id.entry(id.into()).or_insert(at);
     }

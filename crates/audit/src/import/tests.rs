@@ -149,6 +149,23 @@ fn claude_answer(second: u64, uuid: &str, parent: &str, id: &str, block: Value, 
     claude(second, "assistant", uuid, Some(parent), message)
 }
 
+#[test]
+fn a_line_of_claude_code_that_cannot_be_read_costs_no_earlier_message() {
+    let words = |words: &str| json!({"type": "text", "text": words});
+    let lines = [
+        claude(1, "user", "u1", None, json!({"role": "user", "content": "one"})).to_string(),
+        claude_answer(3, "a1", "u1", "msg_1", words("first"), 2).to_string(),
+        claude(5, "user", "u2", Some("a1"), json!({"role": "user", "content": "two"})).to_string()[..70]
+            .to_owned(),
+        claude_answer(7, "a2", "u2", "msg_2", words("second"), 2).to_string(),
+        claude(9, "user", "u3", Some("a2"), json!({"role": "user", "content": "three"})).to_string(),
+        claude_answer(11, "a3", "u3", "msg_3", words("third"), 2).to_string(),
+    ];
+    let recording = Recording::parse("s.jsonl", lines.join("\n").as_bytes()).unwrap();
+    assert_eq!(recording.problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(texts(&recording, 2), ["one", "first", "second", "three"]);
+}
+
 fn result(id: &str) -> Value {
     json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "done"}]})
 }

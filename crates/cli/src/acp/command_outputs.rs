@@ -2,7 +2,6 @@
 //! only draws, or as text.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
@@ -10,12 +9,14 @@ use agent_client_protocol_schema::v1::{
 };
 use hardpan_agent::events::ToolExecutionEnd;
 use hardpan_app::ConversationApp;
+use hardpan_app::settings::expand_home;
 use hardpan_prompt::MessagePart;
 use serde_json::{Value, json};
 
-use super::command_terminal::{CommandEnd, CommandTerminal};
+use super::command_terminal::{CommandEnd, CommandTerminal, FeedProgress, NoTerminal};
 use super::connection::Connection;
 use super::terminal_text::TerminalText;
+use super::tool_calls::text_content;
 
 /// The tool whose calls are commands.
 const COMMAND_TOOL: &str = "bash";
@@ -29,6 +30,8 @@ pub struct CommandOutputs {
     app: Arc<ConversationApp>,
     connection: Connection,
     style: OutputStyle,
+    /// Whether the client answers when it is asked for the end of a program.
+    tells_exit: bool,
     open: BTreeMap<Arc<str>, OpenOutput>,
     ended: Vec<CommandTerminal>,
 }
@@ -50,8 +53,8 @@ enum OpenOutput {
 
 /// How a client is told of the end of a command that it shows in a terminal.
 pub struct ShownEnd {
-    /// What shows the terminal.
-    pub terminal: ToolCallContent,
+    /// What shows the terminal, and what the terminal does not show.
+    pub content: Vec<ToolCallContent>,
     /// What was printed last.
     pub last_output: Vec<SessionUpdate>,
     pub meta: Option<Meta>,
@@ -67,7 +70,8 @@ impl CommandOutputs {
             _ => OutputStyle::Text,
         };
         let (open, ended) = Default::default();
-        CommandOutputs { app: app.clone(), connection: connection.clone(), style, open, ended }
+        let (app, connection, tells_exit) = (app.clone(), connection.clone(), true);
+        CommandOutputs { app, connection, style, tells_exit, open, ended }
     }
 
     /// A call as the client is first told of it.
@@ -87,9 +91,17 @@ impl CommandOutputs {
             OutputStyle::Text => return None,
             OutputStyle::Drawn => (OpenOutput::Drawn(TerminalText::default()), terminal_content(id.clone())),
             OutputStyle::Terminal => {
-                let terminal = CommandTerminal::open(&self.app, &self.connection, id, command).await?;
-                let shown = terminal_content(terminal.id.0.clone());
-                (OpenOutput::Terminal(terminal), shown)
+                match CommandTerminal::open(&self.app, &self.connection, id, command).await {
+                    Ok(terminal) => {
+                        let shown = terminal_content(terminal.id.0.clone());
+                        (OpenOutput::Terminal(terminal), shown)
+                    }
+                    Err(NoTerminal::Refused) => return None,
+                    Err(NoTerminal::NoAnswer) => {
+                        self.style = OutputStyle::Text;
+                        return None;
+                    }
+                }
             }
         };
         self.open.insert(id.clone(), output);
@@ -98,13 +110,10 @@ impl CommandOutputs {
 
     /// Shows the output so far. None if it is shown as text; otherwise the update that says it, if one does.
     pub fn show(&mut self, id: &Arc<str>, visible: &str) -> Option<Option<SessionUpdate>> {
-        Some(match self.open.get_mut(id)? {
-            OpenOutput::Drawn(text) => drawn_output(id, text, visible),
-            OpenOutput::Terminal(terminal) => {
-                terminal.show(visible);
-                None
-            }
-        })
+        match self.open.get_mut(id)? {
+            OpenOutput::Drawn(text) => Some(drawn_output(id, text, visible)),
+            OpenOutput::Terminal(terminal) => terminal.show(visible).then_some(None),
+        }
     }
 
     /// A call has ended. None if its output is shown as text.
@@ -119,19 +128,32 @@ impl CommandOutputs {
         let result: String = texts.collect();
         match self.open.remove(id)? {
             OpenOutput::Drawn(mut text) => {
-                let exit = json!({ "terminal_id": id, "exit_code": end.exit_code, "signal": end.signal });
+                let visible = end.last_text(text.shown(), &result);
+                let signal = end.signal.map(|signal| signal.to_string());
+                let exit = json!({ "terminal_id": id, "exit_code": end.exit_code, "signal": signal });
                 Some(ShownEnd {
-                    terminal: terminal_content(id.clone()),
-                    last_output: drawn_output(id, &mut text, &result).into_iter().collect(),
+                    content: vec![terminal_content(id.clone())],
+                    last_output: drawn_output(id, &mut text, &visible).into_iter().collect(),
                     meta: Some(meta(&[("terminal_exit", exit)])),
                 })
             }
             OpenOutput::Terminal(mut terminal) => {
-                terminal.show(&result);
-                terminal.end(&end).await;
-                let shown = terminal_content(terminal.id.0.clone());
+                let progress = terminal.end(&result, &end).await;
+                let mut content = vec![terminal_content(terminal.id.0.clone())];
+                if progress == FeedProgress::Done && self.tells_exit {
+                    self.tells_exit = terminal.wait_for_exit().await;
+                }
                 self.ended.push(terminal);
-                Some(ShownEnd { terminal: shown, last_output: Vec::new(), meta: None })
+                match progress {
+                    FeedProgress::Done => {}
+                    FeedProgress::NeverCame => {
+                        self.style = OutputStyle::Text;
+                        return None;
+                    }
+                    // The terminal does not have all of it.
+                    _ => content.extend(text_content(&result)),
+                }
+                Some(ShownEnd { content, last_output: Vec::new(), meta: None })
             }
         }
     }
@@ -157,8 +179,11 @@ impl CommandOutputs {
 /// outside of the sandbox.
 fn is_out_of_reach_for_commands(app: &ConversationApp) -> bool {
     let program = std::env::current_exe().and_then(|path| path.canonicalize());
-    let is_below = |folder: &Path, path: &Path| path.starts_with(folder.canonicalize().unwrap_or_default());
-    program.is_ok_and(|path| !is_below(&app.scope.root, &path) && !is_below(&std::env::temp_dir(), &path))
+    let Ok(program) = program else { return false };
+    let writable = app.settings.config.writable.iter().map(|folder| expand_home(folder));
+    let own = [app.scope.root.clone(), std::env::temp_dir()].into_iter();
+    let mut changeable = own.chain(writable).filter_map(|folder| folder.canonicalize().ok());
+    !changeable.any(|folder| program.starts_with(folder))
 }
 
 fn terminal_content(id: Arc<str>) -> ToolCallContent {

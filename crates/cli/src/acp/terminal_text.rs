@@ -2,7 +2,7 @@
 //! print next.
 
 /// Goes to the start of the line and clears it.
-const CLEAR_LINE: &str = "\r\u{1b}[K";
+pub const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// What a terminal shows of an output.
 #[derive(Debug, Default)]
@@ -11,6 +11,11 @@ pub struct TerminalText {
 }
 
 impl TerminalText {
+    /// The text that the terminal ends with.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// What the terminal has to print, so that it ends with this text. Line ends are those of a terminal.
     pub fn advance(&mut self, visible: &str) -> String {
         let whole_lines = self.shown.rfind('\n').map_or(0, |end| end + 1);

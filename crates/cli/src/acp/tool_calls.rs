@@ -66,7 +66,8 @@ pub fn location(path: &str, line: Option<u32>, scope: &Scope) -> Option<ToolCall
     Some(ToolCallLocation::new(place).line(line))
 }
 
-fn first_line(text: &str) -> String {
+/// The first line of a text, shortened.
+pub fn first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(MAX_TITLE) {
         Some((end, _)) => format!("{}…", &line[..end]),

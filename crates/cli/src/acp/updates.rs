@@ -181,7 +181,7 @@ impl UpdateMapper {
         let shown = self.outputs.end(end).await;
         let content = match (change, &shown) {
             (Some(change), _) => change,
-            (None, Some(shown)) => vec![shown.terminal.clone()],
+            (None, Some(shown)) => shown.content.clone(),
             (None, None) => result_content(content),
         };
         let mut fields = end_fields(*is_error).content(content);

@@ -63,7 +63,7 @@ for line in sys.stdin:
     message = json.loads(line)
     method, number, params = message.get("method"), message.get("id"), message.get("params", {})
     if method == "initialize":
-        capabilities = {"tools": {}, "prompts": {}, "resources": {"subscribe": True}}
+        capabilities = {"tools": {}, "prompts": {}, "resources": {} if "UNASKED" in os.environ else {"subscribe": True}}
         info = {"protocolVersion": params["protocolVersion"], "capabilities": capabilities}
         send({"id": number, "result": {**info, "serverInfo": {"name": "asking", "version": "1"}}})
         # Nothing of ours runs: nobody is asked.

@@ -18,6 +18,21 @@ def tool(name, schema=None):
     return {"name": name, "description": "Tool " + name, "inputSchema": schema or {"type": "object"}}
 
 
+def mangled(name, arguments):
+    """An answer to the request ID that is not quite one."""
+    text = arguments.get("text") if name == "echo" else json.dumps(json.dumps(arguments))[1:-1]
+    answer = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "text": "%s"}]%s}}'
+    texts = {
+        "not a number": answer % (text, ', "structuredContent": {"a": NaN}'),
+        "deep": answer % (text, ', "structuredContent": {"a": %s%s}' % ("[" * 100000, "]" * 100000)),
+        "half": answer % ("half a character: \\ud83d", ""),
+        "error": '{"jsonrpc": "2.0", "id": ID, "error": "only words"}',
+        "list": "[%s]" % answer % (text, ""),
+        "shape": '{"jsonrpc": "2.0", "id": ID, "result": {"content": 7}}',
+    }
+    return texts.get(text, answer % (text, ""))
+
+
 def count_starts():
     count = int(open(starts).read()) + 1 if os.path.exists(starts) else 1
     open(starts, "w").write(str(count))
@@ -60,12 +75,22 @@ for line in sys.stdin:
             tools = [tool("bash"), tool("echo"), tool("tree", schema), tool("die")]
             if mode == "odd":
                 tools = [tool("echo"), {"name": "bare", "description": 7}, {"name": "lost", "inputSchema": "none"}, "a word"]
+            if mode == "mangled":
+                filters = {"type": "object", "properties": {"filter[id]": {"type": "string"}}, "required": ["filter[id]"]}
+                deep = {"type": "string"}
+                for _ in range(300):
+                    deep = {"type": "object", "properties": {"a": deep}}
+                tools = [tool("echo"), tool("filter", filters), tool("deep", deep)]
             if mode == "restless":
                 tools += [tool("new%d" % index) for index in range(start - 1)]
                 random.shuffle(tools)
         send({"id": number, "result": {"tools": tools}})
     elif method == "tools/call":
         name = message["params"]["name"]
+        if mode == "mangled":
+            sys.stdout.write(mangled(name, message["params"]["arguments"]).replace("ID", str(number)) + "\n")
+            sys.stdout.flush()
+            continue
         if name == "die":
             sys.stderr.write("out of luck\n")
             sys.exit(4)

@@ -135,8 +135,43 @@ fn an_odd_tool_or_part_of_an_answer_costs_no_others() {
     assert_eq!(cli.last_result(), "[a part was left out that cannot be read: smell]\nRoses.");
 }
 
+#[test]
+fn an_answer_that_is_not_quite_one_is_not_waited_for() {
+    let kinds = ["not a number", "deep", "half", "error", "list", "shape"];
+    let call = |kind: &&str| format!("{{name: mangled__echo, arguments: {{text: {kind}}}}}");
+    let calls: Vec<String> = kinds.iter().map(call).collect();
+    let script = format!(
+        "turns:\n  - {{tool_calls: [{}, {{name: mangled__filter, arguments: {{filter_id: '7'}}}}]}}\ndefault: {{text: Done.}}\n",
+        calls.join(", ")
+    );
+    let cli = TestCli::with_script("", &script);
+    configure(&cli, &hostile(&cli.sandbox, "mangled", "mangled"));
+    listed(&cli);
+    let ran = cli.print(&["-p", "Call it", "--yes", "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let output = String::from_utf8(ran.stdout).expect("text");
+    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
+    let results: Vec<String> = events
+        .filter(|event| event["type"] == "tool_execution_end")
+        .map(|event| event["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        results,
+        [
+            "not a number",
+            "deep",
+            "half a character: \u{fffd}",
+            "The MCP server mangled: it answered with an error: only words.",
+            "list",
+            "The MCP server mangled: it does not speak the protocol: it answered a request with something else.",
+            // The argument has a name that every provider takes, and the server gets its own.
+            r#"{"filter[id]": "7"}"#,
+        ]
+    );
+}
+
 /// A process that ends with the test.
-struct Process(Child);
+pub struct Process(pub Child);
 
 impl Drop for Process {
     fn drop(&mut self) {

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::mcp::{configure, listed};
+use super::mcp::{Process, RecordingSimulator, configure, listed};
 use super::test_cli::TestCli;
 
 /// What a server answers when it is asked for its tools; it does not end.
@@ -94,7 +95,10 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
         TestServer::start(move |_, _| TestResponse::new(status, kind, text))
     };
     let cases = [
-        (page(500, "text/plain", "\u{1b}[31mout of order"), "its address answered with HTTP 500"),
+        (
+            page(500, "text/plain", "\u{1b}[31mout of order"),
+            "its address answered with HTTP 500: it may be down",
+        ),
         (
             page(404, "text/plain", "nothing"),
             "its address answered with HTTP 404 Not Found: nothing: check `url`",
@@ -125,6 +129,41 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
         assert!(error.contains(&expected) && !error.contains("rmcp"), "{expected}: {error}");
     }
     assert_eq!(rows.len(), cases.len() + 1);
+}
+
+#[test]
+fn a_server_that_forgot_its_session_is_asked_again_to_tell_of_changes() {
+    let cli = TestCli::with_script("", "default: {text: unused}");
+    let answers = format!(
+        "turns:\n{}default: {{text: Done.}}\n",
+        "  - {tool_calls: [{name: forgetful__touch, arguments: {}}]}\n  - {tool_calls: [{name: ls, arguments: {}}]}\n".repeat(3)
+    );
+    let simulator = RecordingSimulator::start(&cli.sandbox, &answers);
+    let program = cli.sandbox.write("forgetful.py", include_str!("forgetful_mcp_server.py"));
+    let mut command = Command::new("python3");
+    let mut server =
+        command.arg(program).stdout(Stdio::piped()).spawn().map(Process).expect("python3 can be run");
+    let mut address = String::new();
+    let output = server.0.stdout.take().expect("it is piped");
+    BufReader::new(output).read_line(&mut address).expect("an address");
+    let settings = format!(
+        "model = \"claude-sonnet-5\"\nmap_tokens = 0\n[providers.anthropic]\nbase_url = \"{}/v1\"\n\
+         [mcp_servers.forgetful]\nurl = \"{}\"\nstart_seconds = 60\n",
+        simulator.url,
+        address.trim()
+    );
+    cli.sandbox.write("config/config.toml", settings);
+    listed(&cli);
+    let ran = cli.print(&["-p", "What does @forgetful:note://one say?", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let bodies = simulator.bodies();
+    let told = |body: &Value| {
+        let text = body["messages"].to_string();
+        (0..3).filter(|count| text.contains(&format!("The count is {count}."))).max()
+    };
+    // The first call is forgotten, and each further one changes it; `ls` gives the news time to come.
+    let last = bodies.last().and_then(told);
+    assert_eq!((bodies.len(), bodies.first().and_then(told), last), (7, Some(0), Some(2)));
 }
 
 #[test]

@@ -227,6 +227,26 @@ fn resources_join_the_context_and_their_changes_follow_behind_it() {
     );
 }
 
+#[test]
+fn a_server_that_tells_of_changes_without_being_asked_is_heard() {
+    let cli = TestCli::with_script("", "default: {text: unused}");
+    let answers = "turns:\n  - {tool_calls: [{name: asking__touch, arguments: {}}]}\n  - {tool_calls: [{name: ls, arguments: {}}]}\ndefault: {text: Done.}\n";
+    let simulator = RecordingSimulator::start(&cli.sandbox, answers);
+    let provider = format!(
+        "model = \"claude-sonnet-5\"\nmap_tokens = 0\n[providers.anthropic]\nbase_url = \"{}/v1\"\n",
+        simulator.url
+    );
+    let (server, _notes) = asking(&cli.sandbox, "env = { UNASKED = \"1\" }\n");
+    cli.sandbox.write("config/config.toml", provider + &server);
+    listed(&cli);
+    let ran = cli.print(&["-p", "What does @asking:note://one say?", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let bodies = simulator.bodies();
+    let told = |body: &Value| body["messages"].to_string().matches("The count is 1.").count();
+    // Once, and no more.
+    assert_eq!(bodies.iter().map(told).collect::<Vec<_>>(), [0, 1, 1]);
+}
+
 /// The messages of a request, without the marks for the cache.
 fn plain_messages(body: &Value) -> Vec<Value> {
     fn strip(value: &mut Value) {

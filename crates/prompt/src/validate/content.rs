@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking, Tool};
 
 use super::{
@@ -37,9 +39,20 @@ pub(super) fn check_tools(prompt: &Prompt, rules: &ValidationRules, found: &mut 
 /// Checks the name and the schema of a tool, declared or defined in a message.
 pub(super) fn check_tool(at: Location, tool: &Tool, rules: &ValidationRules, found: &mut Vec<Violation>) {
     check_name(at, &tool.name, rules, found);
-    let is_object = || tool.parameters.value().get("type").is_some_and(|kind| kind == "object");
-    if rules.form == MessageForm::Blocks && !is_object() {
+    if rules.form != MessageForm::Blocks {
+        return;
+    }
+    let parameters = tool.parameters.value();
+    if !parameters.get("type").is_some_and(|kind| kind == "object") {
         found.push(Violation::ToolSchema { at, name: tool.name.to_string() });
+    }
+    // Names further down may be any.
+    let properties = parameters.get("properties").and_then(Value::as_object);
+    for name in properties.into_iter().flat_map(|properties| properties.keys()) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+            found.push(Violation::ArgumentName { at, tool: tool.name.to_string(), name: name.clone() });
+        }
     }
 }
 

@@ -180,6 +180,13 @@ fn parameters_are_the_schema_of_an_object() {
         accepts(&ValidationRules::openai(), &with(schema));
     }
     both_accept(&with(json!({"type": "object"})));
+    both_accept(&with(
+        json!({"type": "object", "properties": {"a.b-c_1": {"properties": {"any name": {}}}}}),
+    ));
+    let odd = with(json!({"type": "object", "properties": {"filter[id]": {}}}));
+    let message = "tools.0.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$', and \"filter[id]\" of \"read\" does not";
+    refuses(&ValidationRules::anthropic(), &odd, message);
+    accepts(&ValidationRules::openai(), &odd);
 }
 
 #[test]

@@ -83,6 +83,19 @@ pub enum Violation {
         name: String,
     },
 
+    /// An argument of a tool has a name that is not allowed.
+    #[error(
+        "{at}.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$', and \"{name}\" of \"{tool}\" does not"
+    )]
+    ArgumentName {
+        /// Location of the declaration.
+        at: Location,
+        /// The name of the tool.
+        tool: String,
+        /// The name as it was given.
+        name: String,
+    },
+
     /// The request has no messages.
     #[error("messages: at least one message is required")]
     NoMessages,
