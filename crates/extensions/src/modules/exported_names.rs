@@ -67,6 +67,35 @@ fn collect_bound_names(source: &str, pattern: Node, names: &mut BTreeSet<String>
     children(pattern).for_each(|child| collect_bound_names(source, child, names));
 }
 
+/// The names that a module declares or imports, wherever it does.
+fn declared_names(source: &str, tree: &Tree) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut waiting = vec![tree.root_node()];
+    while let Some(node) = waiting.pop() {
+        match node.kind() {
+            "import_clause" => collect_identifiers(source, node, &mut names),
+            "variable_declarator" => {
+                if let Some(name) = node.child_by_field_name("name") {
+                    collect_bound_names(source, name, &mut names);
+                }
+            }
+            "function_declaration" | "generator_function_declaration" | "class_declaration" => {
+                names.extend(node.child_by_field_name("name").map(|name| text(source, name).to_owned()));
+            }
+            _ => {}
+        }
+        waiting.extend(children(node));
+    }
+    names
+}
+
+fn collect_identifiers(source: &str, node: Node, names: &mut BTreeSet<String>) {
+    if node.kind() == "identifier" {
+        names.insert(text(source, node).to_owned());
+    }
+    children(node).for_each(|child| collect_identifiers(source, child, names));
+}
+
 /// Replaces imports and exports of names that a module lacks by `undefined`. `exports_of` tells what a module
 /// exports; none if that is not known, or if names are read as properties anyway.
 pub(crate) fn link_missing_names(
@@ -77,12 +106,17 @@ pub(crate) fn link_missing_names(
     let mut edits = Edits::default();
     let mut count = 0;
     for statement in children(tree.root_node()) {
-        let Some(from) = statement.child_by_field_name("source") else { continue };
+        let from = statement.child_by_field_name("source");
         let clause = child_of_kind(statement, "import_clause").or(child_of_kind(statement, "export_clause"));
         let Some(clause) = clause.filter(|_| child_of_kind(statement, "import_attribute").is_none()) else {
             continue;
         };
-        let Some(exported) = exports_of(unquoted(source, from)) else { continue };
+        // Without a source, it exports what the file declares itself.
+        let known = match from {
+            Some(from) => exports_of(unquoted(source, from)),
+            None => Some(declared_names(source, tree)),
+        };
+        let Some(exported) = known else { continue };
         let (parts, missing) = match clause.kind() {
             "import_clause" => imported_parts(source, clause, &exported),
             _ => split_specifiers(source, clause, &exported),
@@ -90,11 +124,12 @@ pub(crate) fn link_missing_names(
         if missing.is_empty() {
             continue;
         }
-        let module = text(source, from);
         let word = if clause.kind() == "import_clause" { "import" } else { "export" };
-        let mut linked = match parts.is_empty() {
-            true => format!("import {module};"),
-            false => format!("{word} {} from {module};", parts.join(", ")),
+        let mut linked = match (from.map(|from| text(source, from)), parts.is_empty()) {
+            (Some(module), true) => format!("import {module};"),
+            (Some(module), false) => format!("{word} {} from {module};", parts.join(", ")),
+            (None, true) => String::new(),
+            (None, false) => format!("{word} {};", parts.join(", ")),
         };
         for name in missing {
             count += 1;
@@ -173,6 +208,11 @@ mod tests {
         assert_eq!(
             link("import D, { here as h,\n Gone as G } from './a';\nrun();").unwrap(),
             "import { here as h } from './a'; const D = undefined; const G = undefined;\n\nrun();"
+        );
+        assert_eq!(link("const own = 1; import { any } from './b'; export { own, any as other };"), None);
+        assert_eq!(
+            link("const own = 1; export { own, Gone };").unwrap(),
+            "const own = 1; export { own }; const hardpan_missing_1 = undefined; export { hardpan_missing_1 as Gone };"
         );
         assert_eq!(
             link("export { Gone } from './a';").unwrap(),
