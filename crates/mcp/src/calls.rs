@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions};
 
-use crate::client_side::{ClientSide, Counted};
+use crate::client_side::{ClientSide, CountGuard};
 use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
@@ -93,7 +93,7 @@ struct Cancellation {
     reason: &'static str,
     side: ClientSide,
     token: ProgressToken,
-    _running: Counted,
+    _running: CountGuard,
 }
 
 impl Drop for Cancellation {

@@ -81,16 +81,16 @@ pub(crate) struct ClientSide {
 }
 
 /// As long as it lives, something is counted.
-pub(crate) struct Counted(Arc<watch::Sender<usize>>);
+pub(crate) struct CountGuard(Arc<watch::Sender<usize>>);
 
-impl Counted {
+impl CountGuard {
     fn new(counter: &Arc<watch::Sender<usize>>) -> Self {
         counter.send_modify(|count| *count += 1);
-        Counted(counter.clone())
+        CountGuard(counter.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
@@ -114,8 +114,8 @@ impl ClientSide {
     }
 
     /// Notes that a request of ours runs, until the value is dropped.
-    pub fn begin_request(&self) -> Counted {
-        Counted::new(&self.requests)
+    pub fn begin_request(&self) -> CountGuard {
+        CountGuard::new(&self.requests)
     }
 
     /// Whether the server waits for an answer: that time is not its own.
@@ -134,7 +134,7 @@ impl ClientSide {
         if *requests.borrow() == 0 {
             return None;
         }
-        let _question = Counted::new(&self.questions);
+        let _question = CountGuard::new(&self.questions);
         tokio::select! {
             answer = asking => Some(answer),
             // The sender is held by this value.

@@ -17,9 +17,9 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use crate::client_side::{ClientHost, ClientSide};
 use crate::config::{ServerConfig, ServerName, ServerTransport};
 use crate::error::ServerError;
+use crate::error_output::ErrorOutput;
 use crate::failures::{causes, other_answer, request_error, start_error};
 use crate::http_client::{BoundedHttpClient, SessionRenewals};
-use crate::last_words::LastWords;
 use crate::login::{LoginClient, LoginFile, LoginTokens};
 use crate::odd_answers::{ToolPage, read_tool_page};
 use crate::program::{MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
@@ -36,7 +36,7 @@ pub struct Connection {
     name: ServerName,
     pub(crate) service: RunningService<RoleClient, ClientSide>,
     pub(crate) call_time: Duration,
-    last_words: LastWords,
+    error_output: ErrorOutput,
     is_http: bool,
     renewals: SessionRenewals,
 }
@@ -54,7 +54,7 @@ impl Connection {
         place: &ProgramPlace,
         host: Arc<dyn ClientHost>,
     ) -> Result<(Self, Vec<ServerTool>), ServerError> {
-        let (last_words, renewals) = (LastWords::default(), SessionRenewals::default());
+        let (error_output, renewals) = (ErrorOutput::default(), SessionRenewals::default());
         let side = ClientSide::new(name.as_str(), root_address(&place.root), host.clone());
         let opening = async {
             let service = match &config.transport {
@@ -68,7 +68,7 @@ impl Connection {
                         cwd: cwd.as_deref(),
                         sandbox: config.sandbox,
                     };
-                    let transport = ProgramTransport::start(&program, place, &last_words)?;
+                    let transport = ProgramTransport::start(&program, place, &error_output)?;
                     serve_client(side, transport).await
                 }
                 ServerTransport::Http { url, headers, bearer_token_env } => {
@@ -91,22 +91,22 @@ impl Connection {
                 Ok(service) => service,
                 Err(error) => {
                     // It may have ended before what it printed was read.
-                    last_words.wait_for_end().await;
-                    return Err(start_error(name, &error, &last_words));
+                    error_output.wait_for_end().await;
+                    return Err(start_error(name, &error, &error_output));
                 }
             };
             check_version(service.peer())?;
             let call_time = config.call_time;
-            let (name, last_words) = (name.clone(), last_words.clone());
+            let (name, error_output) = (name.clone(), error_output.clone());
             let is_http = matches!(config.transport, ServerTransport::Http { .. });
             let renewals = renewals.clone();
-            let connection = Connection { name, service, call_time, last_words, is_http, renewals };
+            let connection = Connection { name, service, call_time, error_output, is_http, renewals };
             let tools = connection.list_tools(&connection.name).await?;
             Ok((connection, tools))
         };
         match tokio::time::timeout(config.start_time, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(ServerError::StartTimeout(config.start_time, last_words.explain())),
+            Err(_) => Err(ServerError::StartTimeout(config.start_time, error_output.explain())),
         }
     }
 
@@ -168,7 +168,7 @@ impl Connection {
     }
 
     pub(crate) fn call_error(&self, error: ServiceError) -> ServerError {
-        match request_error(&self.name, error, &self.last_words) {
+        match request_error(&self.name, error, &self.error_output) {
             // Nothing that runs here has ended.
             ServerError::Ended(None) if self.is_http => ServerError::Broken(format!(
                 "an answer ended too early, or had more than {} MB",

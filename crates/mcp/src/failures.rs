@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::{
 
 use crate::config::ServerName;
 use crate::error::ServerError;
-use crate::last_words::LastWords;
+use crate::error_output::ErrorOutput;
 use crate::login::LoginError;
 use crate::program::InputClosed;
 use crate::tool_list::plain_text;
@@ -19,31 +19,37 @@ use crate::tool_list::plain_text;
 pub(crate) fn start_error(
     name: &ServerName,
     error: &ClientInitializeError,
-    last_words: &LastWords,
+    error_output: &ErrorOutput,
 ) -> ServerError {
     // The crate's own error does not name this one as its source.
     let cause: &(dyn Error + 'static) = match error {
         ClientInitializeError::TransportError { error, .. } => error,
         other => other,
     };
-    if let Some(error) = transport_error(name, cause, last_words) {
+    if let Some(error) = transport_error(name, cause, error_output) {
         return error;
     }
     match error {
         error if error.is_authorization_required() => ServerError::LoginRequired(name.clone()),
-        ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(last_words.explain()),
+        ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(error_output.explain()),
         ClientInitializeError::JsonRpcError(error) => ServerError::Answer(plain_text(&error.message, 500)),
         other => ServerError::Protocol(plain_text(&causes(other), 500)),
     }
 }
 
 /// Why a request to a server failed.
-pub(crate) fn request_error(name: &ServerName, error: ServiceError, last_words: &LastWords) -> ServerError {
-    let ended = || ServerError::Ended(last_words.explain());
+pub(crate) fn request_error(
+    name: &ServerName,
+    error: ServiceError,
+    error_output: &ErrorOutput,
+) -> ServerError {
+    let ended = || ServerError::Ended(error_output.explain());
     match error {
         ServiceError::McpError(error) => ServerError::Answer(plain_text(&error.message, 2000)),
         ServiceError::Timeout { timeout } => ServerError::CallTimeout(timeout),
-        ServiceError::TransportSend(error) => transport_error(name, &error, last_words).unwrap_or_else(ended),
+        ServiceError::TransportSend(error) => {
+            transport_error(name, &error, error_output).unwrap_or_else(ended)
+        }
         ServiceError::TransportClosed => ended(),
         ServiceError::UnexpectedResponse => other_answer(),
         other => ServerError::Protocol(plain_text(&other.to_string(), 500)),
@@ -59,7 +65,7 @@ pub(crate) fn other_answer() -> ServerError {
 fn transport_error(
     name: &ServerName,
     error: &(dyn Error + 'static),
-    last_words: &LastWords,
+    error_output: &ErrorOutput,
 ) -> Option<ServerError> {
     chain(error).find_map(|error| {
         if let Some(scope) = error.downcast_ref::<InsufficientScopeError>() {
@@ -70,7 +76,7 @@ fn transport_error(
             return Some(ServerError::LoginRequired(name.clone()));
         }
         if error.is::<InputClosed>() {
-            return Some(ServerError::Ended(last_words.explain()));
+            return Some(ServerError::Ended(error_output.explain()));
         }
         match error.downcast_ref::<AuthError>() {
             Some(AuthError::AuthorizationRequired) => return Some(ServerError::LoginRequired(name.clone())),

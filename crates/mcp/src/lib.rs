@@ -18,10 +18,10 @@ mod client_side; // ClientHost: who answers what a server asks
 mod config; // ServerConfig: how a server is started or reached
 mod connection; // Connection: a server that answers
 mod error; // ServerError: why a server cannot be used
+mod error_output; // ErrorOutput: what a program said before it ended
 mod failures; // what errors of the protocol's crate mean for the person
 mod forms; // ServerForm: what a server asks a person for
 mod http_client; // BoundedHttpClient: messages over HTTP, whose answers are bounded
-mod last_words; // LastWords: what a program said before it ended
 mod loading; // ToolLoadingSetting: how the model gets to know tools
 mod login; // Login: tokens by OAuth
 mod message_text; // read_messages: messages also of servers that do not quite write JSON
@@ -53,5 +53,6 @@ pub use prompts::{PromptArgument, PromptText, ServerPrompt};
 pub use resources::{ResourceContent, ServerResource, ServerResources};
 pub use results::CallAnswer;
 pub use sampling::{SamplingAnswer, SamplingError, SamplingRefusal, SamplingRequest};
+pub use schema::rename_arguments;
 pub use tool_list::ServerTool;
 pub use tool_server::{OfferedTool, ProgressFunction, ToolFunction, ToolReply, serve_tools};

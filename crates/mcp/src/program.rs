@@ -17,7 +17,7 @@ use rmcp::transport::Transport;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::ServerError;
-use crate::last_words::{LastWords, MAX_LINE_WORDS, readable_line};
+use crate::error_output::{ErrorOutput, MAX_LINE_BYTES, readable_line};
 use crate::message_text::read_messages;
 
 /// The longest message that is read, in bytes.
@@ -86,7 +86,7 @@ impl ProgramTransport {
     pub fn start(
         wanted: &ServerProgram<'_>,
         place: &ProgramPlace,
-        last_words: &LastWords,
+        error_output: &ErrorOutput,
     ) -> Result<Self, ServerError> {
         let path = place.environment.get(&OsString::from("PATH"));
         let found = find_program(wanted.command, &place.root, path)
@@ -116,13 +116,13 @@ impl ProgramTransport {
         let running = program.start(sandbox, streams, |_| {}).map_err(ServerError::NotStarted)?;
         let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
         let (server, words, reading) =
-            (wanted.server.to_owned(), last_words.clone(), last_words.begin_reading());
+            (wanted.server.to_owned(), error_output.clone(), error_output.add_reader());
         thread::spawn(move || {
             forward_messages(output, &sender, &server, &words);
             drop(reading);
         });
         let (server, words, reading) =
-            (wanted.server.to_owned(), last_words.clone(), last_words.begin_reading());
+            (wanted.server.to_owned(), error_output.clone(), error_output.add_reader());
         thread::spawn(move || {
             read_errors(errors, &server, &words);
             drop(reading);
@@ -196,7 +196,7 @@ fn forward_messages(
     output: impl Read,
     sender: &mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     server: &str,
-    last_words: &LastWords,
+    error_output: &ErrorOutput,
 ) {
     let (mut reader, mut line) = (BufReader::with_capacity(64 * 1024, output), Vec::new());
     loop {
@@ -205,7 +205,7 @@ fn forward_messages(
             Ok(None) => return,
             Err(error) => {
                 if error.kind() == io::ErrorKind::FileTooLarge {
-                    last_words.set_reason(&format!("a line of more than {} MB", MAX_LINE >> 20));
+                    error_output.set_reason(&format!("a line of more than {} MB", MAX_LINE >> 20));
                 }
                 return;
             }
@@ -224,16 +224,16 @@ fn forward_messages(
             None => {
                 let text = readable_line(&line);
                 tracing::warn!(server, line = %text.escape_debug(), "no message of the protocol");
-                last_words.add(&text);
+                error_output.add(&text);
             }
         }
     }
 }
 
-fn read_errors(errors: impl Read, server: &str, last_words: &LastWords) {
+fn read_errors(errors: impl Read, server: &str, error_output: &ErrorOutput) {
     let (mut reader, mut line, mut count) = (BufReader::new(errors), Vec::new(), 0_usize);
     loop {
-        match read_line(&mut reader, MAX_LINE_WORDS, &mut line) {
+        match read_line(&mut reader, MAX_LINE_BYTES, &mut line) {
             Ok(None) => return,
             // The rest of a long line is read as further lines.
             Ok(Some(())) => {}
@@ -241,7 +241,7 @@ fn read_errors(errors: impl Read, server: &str, last_words: &LastWords) {
             Err(_) => return,
         }
         let text = readable_line(&line);
-        last_words.add(&text);
+        error_output.add(&text);
         count += 1;
         if count <= LOGGED_LINES {
             tracing::info!(server, line = %text.escape_debug(), "standard error");

@@ -46,8 +46,8 @@ pub(crate) fn normalise_schema(schema: &Value) -> Value {
 const MAX_ARGUMENT_NAME: usize = 64;
 
 /// Gives other names to the arguments of a schema whose names a provider would refuse, as it refuses
-/// `filter[id]`. Returns the server's names by the new ones. Names further down are not looked at.
-pub(crate) fn rename_arguments(schema: &mut Value) -> BTreeMap<String, String> {
+/// `filter[id]`. Returns the names that they had by the new ones. Names further down are not looked at.
+pub fn rename_arguments(schema: &mut Value) -> BTreeMap<String, String> {
     let mut renamed = BTreeMap::new();
     let Some(Value::Object(properties)) = schema.get("properties") else { return renamed };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

@@ -1,9 +1,11 @@
 //! [`ExtensionTool`]: a tool that an extension brings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::knowledge::FileObservation;
+use hardpan_mcp::rename_arguments;
 use hardpan_prompt::{Json, MessagePart, Tool as Declaration};
 use hardpan_tools::{CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use serde_json::{Value, json};
@@ -15,6 +17,8 @@ use super::messages::parts_from_script;
 pub struct ExtensionTool {
     host: Arc<ExtensionHost>,
     declaration: Declaration,
+    /// The extension's names of arguments that are declared by other names, by these.
+    argument_names: BTreeMap<String, String>,
     /// The built-in tool in whose place it stands, and which says what is asked about its calls.
     replaces: Option<Arc<dyn Tool>>,
 }
@@ -25,15 +29,24 @@ impl ExtensionTool {
         let text = |name: &str| described[name].as_str().map(Arc::<str>::from);
         let description = text("description").unwrap_or_default();
         let guidelines = described["promptGuidelines"].as_array().into_iter().flatten();
+        let mut parameters = parameters(&described["parameters"]);
+        let argument_names = rename_arguments(&mut parameters);
         let declaration = Declaration {
             name: text("name").unwrap_or_default(),
             // A tool without a snippet is listed with its description.
             snippet: text("promptSnippet").or_else(|| description.lines().next().map(Arc::from)),
             description,
-            parameters: Json::new(&parameters(&described["parameters"])),
+            parameters: Json::new(&parameters),
             guidelines: guidelines.filter_map(|line| line.as_str().map(Arc::from)).collect(),
         };
-        ExtensionTool { host, declaration, replaces }
+        ExtensionTool { host, declaration, argument_names, replaces }
+    }
+
+    /// The arguments of a call by the extension's own names.
+    fn own_arguments(&self, arguments: Value) -> Value {
+        let Value::Object(fields) = arguments else { return arguments };
+        let own = |name: String| self.argument_names.get(&name).cloned().unwrap_or(name);
+        Value::Object(fields.into_iter().map(|(name, value)| (own(name), value)).collect())
     }
 
     /// What a result in the place of `read` tells the model about a file: as much as the built-in tool
@@ -75,7 +88,8 @@ impl Tool for ExtensionTool {
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let mut updates = self.host.follow_updates(call.id);
-            let payload = json!({ "callId": call.id, "args": call.arguments.value() });
+            let args = self.own_arguments(call.arguments.value());
+            let payload = json!({ "callId": call.id, "args": args });
             let command = match self.subject(&call.arguments.value()) {
                 CallSubject::Command(command) => Some(command),
                 _ => None,

@@ -320,3 +320,19 @@ async fn one_main_file_of_a_package_that_fails_costs_no_others() {
     test.say("hello").await;
     assert_eq!(test.lines()[0], "user: hello");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_a_provider_would_refuse_have_other_names_on_the_way() {
+    let script = "turns:\n- when: {contains: go}\n  tool_calls: [{name: search, arguments: {filter_id: 7, text: milk}}]\n";
+    let source = "import { Type } from 'typebox';\n\
+        export default (pi) => pi.registerTool({ name: 'search', label: 'search', description: 'Searches', parameters: Type.Object({ 'filter[id]': Type.Number(), text: Type.String() }), execute: async (_, args) => ({ content: [{ type: 'text', text: JSON.stringify(args) }], details: {} }) });";
+    let test = TestConversation::with_sources(script, &[source], None).await;
+    test.say("go").await;
+    let declared = test.home.sent()[0].body["tools"].to_string();
+    assert!(declared.contains("\"filter_id\"") && !declared.contains("filter[id]"), "{declared}");
+    assert!(
+        test.lines().contains(&"result: {\"filter[id]\":7,\"text\":\"milk\"}".to_owned()),
+        "{:?}",
+        test.lines()
+    );
+}

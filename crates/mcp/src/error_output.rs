@@ -1,11 +1,11 @@
-//! [`LastWords`]: what a program said besides messages, of which its end may be explained.
+//! [`ErrorOutput`]: what a program printed besides messages, which may explain why it ended.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How much of a line is kept, in bytes.
-pub(crate) const MAX_LINE_WORDS: usize = 500;
+pub(crate) const MAX_LINE_BYTES: usize = 500;
 
 /// How many lines are kept: a runtime prints where an error happened after what it is.
 const KEPT_LINES: usize = 40;
@@ -18,15 +18,15 @@ const MAX_TEXT: usize = 700;
 
 /// The last lines that a program printed and that were no messages.
 #[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<Lines>>);
+pub(crate) struct ErrorOutput(Arc<Mutex<Lines>>);
 
 /// How often it is looked whether everything was read, and how often at most.
 const END_CHECKS: (Duration, u32) = (Duration::from_millis(10), 50);
 
-/// What is read as long as this lives.
-pub(crate) struct Reading(LastWords);
+/// A stream of the program that is being read; dropping it says that its end was reached.
+pub(crate) struct StreamReader(ErrorOutput);
 
-impl Drop for Reading {
+impl Drop for StreamReader {
     fn drop(&mut self) {
         self.0.lines().readers -= 1;
     }
@@ -41,15 +41,15 @@ struct Lines {
     readers: usize,
 }
 
-impl LastWords {
+impl ErrorOutput {
     fn lines(&self) -> std::sync::MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a stream of the program is being read, until the value is dropped.
-    pub fn begin_reading(&self) -> Reading {
+    pub fn add_reader(&self) -> StreamReader {
         self.lines().readers += 1;
-        Reading(self.clone())
+        StreamReader(self.clone())
     }
 
     /// Waits until everything was read that a program printed which has ended; not long, because another
@@ -112,7 +112,7 @@ fn names_error(line: &str) -> bool {
 
 /// A line as text without what a terminal would obey, and of bounded length.
 pub(crate) fn readable_line(line: &[u8]) -> String {
-    let line = &line[..line.len().min(MAX_LINE_WORDS)];
+    let line = &line[..line.len().min(MAX_LINE_BYTES)];
     let text = String::from_utf8_lossy(line);
     let mut readable = String::new();
     let mut rest = text.chars().peekable();
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     fn explained(text: &str) -> Option<String> {
-        let words = LastWords::default();
+        let words = ErrorOutput::default();
         text.lines().for_each(|line| words.add(&readable_line(line.as_bytes())));
         words.explain()
     }
@@ -154,14 +154,14 @@ mod tests {
         let node = "x.js:1\nthrow e\n^\n\n\u{1b}[31mError: no licence\u{1b}[39m\n    at x.js:1:7\n\nNode.js v20.20.2";
         assert_eq!(explained(node).as_deref(), Some("Error: no licence / at x.js:1:7 / Node.js v20.20.2"));
         let long = format!("Error: {}", "ü".repeat(5000));
-        assert!(explained(&long).is_some_and(|text| text.len() <= MAX_LINE_WORDS + 3));
+        assert!(explained(&long).is_some_and(|text| text.len() <= MAX_LINE_BYTES + 3));
         let many = "line\n".repeat(1000) + "the last";
         assert_eq!(explained(&many).as_deref(), Some("the last"));
     }
 
     #[test]
     fn a_reason_goes_before_all_lines() {
-        let words = LastWords::default();
+        let words = ErrorOutput::default();
         words.add("Error: a");
         words.set_reason("too long");
         words.add("Error: b");
