@@ -80,10 +80,12 @@ fn a_command_that_never_settles_keeps_no_face_from_leaving() {
     for (face, typed) in faces {
         for signal in [Signal::TERM, Signal::INT] {
             let mut command = cli.command(&[face, &["--extension", extension]].concat());
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            // `-p` reads what is piped to its end before it begins.
+            command.stdin(if typed.is_empty() { Stdio::null() } else { Stdio::piped() });
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().expect("it starts");
-            let mut input = child.stdin.take().expect("piped");
-            input.write_all(typed.as_bytes()).expect("it reads");
+            let mut input = child.stdin.take();
+            input.iter_mut().for_each(|input| input.write_all(typed.as_bytes()).expect("it reads"));
             let (sender, began) = std::sync::mpsc::channel();
             let outputs: [Box<dyn std::io::Read + Send>; 2] = [
                 Box::new(child.stdout.take().expect("piped")),
@@ -117,6 +119,7 @@ fn a_command_that_never_settles_does_not_keep_the_page_open() {
     else {
         return;
     };
+    terminal.expect("strata");
     terminal.enter("/hang", "it began");
     let started = Instant::now();
     terminal.end_page();
