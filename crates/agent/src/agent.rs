@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use hardpan_context::{Breakdown, EphemeralText};
 use hardpan_economy::ledger::RequestPurpose;
@@ -19,10 +20,11 @@ use crate::command::Command;
 use crate::conversation::Conversation;
 use crate::error::AgentError;
 use crate::events::{
-    AgentSettled, CustomMessage, DiscoveryReason, Events, HandlerClock, HandlerFault, Input, Note,
-    QueueUpdate, SessionShutdown, SessionStart, TaskUsage,
+    AgentSettled, CustomMessage, DiscoveryReason, Events, HandlerClock, HandlerFault, Input, InputSource,
+    Note, QueueUpdate, SessionShutdown, SessionStart, TaskUsage,
 };
 use crate::expand::Expansions;
+use crate::extension_runs::{ExtensionMessage, ExtensionRuns};
 use crate::last_request::LastRequest;
 use crate::model_selection::ModelSelection;
 use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
@@ -49,6 +51,30 @@ pub enum InputOutcome {
     /// The agent ran to its end, which this value explains.
     Ran(crate::RunEnd),
 }
+
+/// Who an input comes from, for what it may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageSender {
+    /// An extension, or a hook.
+    Extension,
+    /// The person, or Hardpan itself.
+    Other,
+}
+
+impl MessageSender {
+    fn of_input(source: InputSource) -> Self {
+        match source {
+            InputSource::Extension => MessageSender::Extension,
+            InputSource::Interactive | InputSource::Rpc | InputSource::Agent => MessageSender::Other,
+        }
+    }
+}
+
+/// How long the end of a conversation waits for work that goes on.
+const SHUTDOWN_WAIT: Duration = Duration::from_secs(3);
+
+/// How long all handlers of the end of a conversation may take together.
+const SHUTDOWN_HANDLERS: Duration = Duration::from_secs(5);
 
 pub(crate) struct Inner {
     pub setup: Setup,
@@ -84,6 +110,10 @@ pub(crate) struct Inner {
     pub resources: Mutex<DiscoveredResources>,
     /// Told of each request that was billed.
     pub bill_listeners: Mutex<Vec<BillListener>>,
+    /// What extensions begin by themselves.
+    pub extension_runs: Mutex<ExtensionRuns>,
+    /// Stops the commands of extensions that run now.
+    pub command_stop: Mutex<CancellationToken>,
 }
 
 /// A function that is told of requests that were billed.
@@ -138,6 +168,8 @@ impl Agent {
             shell_abort: Mutex::new(CancellationToken::new()),
             pending_shell_messages: Mutex::default(),
             bill_listeners: Mutex::default(),
+            extension_runs: Mutex::default(),
+            command_stop: Mutex::default(),
             ephemeral: Mutex::default(),
             resources,
             setup,
@@ -183,19 +215,29 @@ impl Agent {
     /// Aborts the run, emits [`SessionShutdown`], and waits until everything is stored.
     pub async fn shutdown(&self) -> Result<(), AgentError> {
         self.abort();
-        let _alone = self.begin(Activity::ShuttingDown).await;
+        // Work that does not end, such as that of a handler, keeps nobody from leaving.
+        let _alone = tokio::time::timeout(SHUTDOWN_WAIT, self.begin(Activity::ShuttingDown)).await;
         self.flush_shell_messages().await?;
         let session = lock(&self.inner.conversation).session.clone();
-        self.events().emit(self, SessionShutdown { session }).await;
+        self.events().emit_within(self, SessionShutdown { session }, SHUTDOWN_HANDLERS).await;
         lock(&self.inner.conversation).store_run_records(FlushScope::Session, self.now());
         let flushed = lock(&self.inner.conversation).flush();
         Ok(flushed.await?)
+    }
+
+    /// Tells handlers that a run is over.
+    async fn tell_settled(&self) {
+        let token = lock(&self.inner.abort).clone();
+        self.events().tell_unless_aborted(self, AgentSettled {}, token).await;
     }
 
     /// Handles an input to its end: runs it if it is a slash command, otherwise starts a run and
     /// waits for it. Returns [`AgentError::Busy`] while another run is in progress; use
     /// [`Agent::queue`] then.
     pub async fn prompt(&self, input: Input) -> Result<InputOutcome, AgentError> {
+        if input.source.is_typed() {
+            self.note_person();
+        }
         if input.source.is_typed()
             && let Some(outcome) = self.run_command(&input.text).await
         {
@@ -212,7 +254,7 @@ impl Agent {
                 let ran = self.run(&mut run_state, prepared, token).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
-                self.events().tell_handlers(self, AgentSettled {}).await;
+                self.tell_settled().await;
                 Ok(InputOutcome::Ran(ran?))
             }
             Err(outcome) => Ok(outcome),
@@ -234,29 +276,46 @@ impl Agent {
         delivery: Delivery,
         claim: WorkClaim,
     ) -> Result<InputOutcome, AgentError> {
-        if input.source.is_typed()
-            && let Some(outcome) = self.run_command(&input.text).await
-        {
-            return Ok(outcome);
+        if input.source.is_typed() {
+            self.note_person();
+            if let Some(outcome) = self.run_command(&input.text).await {
+                return Ok(outcome);
+            }
         }
+        let sender = MessageSender::of_input(input.source);
         let prepared = match self.prepare_input(input).await? {
             Ok(prepared) => prepared,
             Err(outcome) => return Ok(outcome),
         };
-        self.queue_prepared(prepared, delivery, claim).await
+        self.queue_prepared(prepared, sender, delivery, claim).await
     }
 
     /// Queues what is ready to become a message, or starts a run with it.
     pub(crate) async fn queue_prepared(
         &self,
         prepared: PreparedInput,
+        sender: MessageSender,
         delivery: Delivery,
         claim: WorkClaim,
     ) -> Result<InputOutcome, AgentError> {
         // Under the lock of the queues, so that a run that ends sees this input or leaves it alone.
         let queued = {
             let mut queues = lock(&self.inner.queues);
-            queues.add(self.status().activity, delivery, prepared)
+            let activity = self.status().activity;
+            let begins_work = activity != Activity::Running || delivery == Delivery::FollowUp;
+            let admitted = match sender {
+                MessageSender::Extension if begins_work => lock(&self.inner.extension_runs).admit(),
+                _ => ExtensionMessage::Delivered,
+            };
+            match admitted {
+                ExtensionMessage::Delivered => queues.add(activity, delivery, prepared),
+                ExtensionMessage::Held => {
+                    queues.hold(prepared);
+                    Ok(())
+                }
+                ExtensionMessage::Refused => return Err(AgentError::ExtensionRuns),
+                ExtensionMessage::Dropped => return Ok(InputOutcome::Handled),
+            }
         };
         match queued {
             Ok(()) => {
@@ -270,7 +329,7 @@ impl Agent {
                 let ran = self.run(&mut run_state, prepared, self.new_abort_token()).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
-                self.events().tell_handlers(self, AgentSettled {}).await;
+                self.tell_settled().await;
                 Ok(InputOutcome::Ran(ran?))
             }
         }
@@ -322,7 +381,7 @@ impl Agent {
     ) -> Result<InputOutcome, AgentError> {
         let text = message.text();
         let prepared = PreparedInput { text, custom: Some(message), ..PreparedInput::default() };
-        self.queue_prepared(prepared, delivery, claim).await
+        self.queue_prepared(prepared, MessageSender::Extension, delivery, claim).await
     }
 
     /// Tells the faces something that the user should know.

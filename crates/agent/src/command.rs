@@ -51,12 +51,30 @@ pub struct ArgumentChoice {
 
 impl Command {
     /// Runs the command with the text after its name, trimmed. It runs in a task of its own, so that
-    /// a panic stays there. The text it returns is shown to the user.
+    /// a panic stays there. The text it returns is shown to the user. The command of an extension is not
+    /// waited for any more once the person stops the agent ([`Agent::stop`]).
     pub async fn run(self, arguments: &str, agent: &Agent) -> Result<Option<String>, CommandError> {
         let (arguments, agent) = (arguments.to_owned(), agent.clone());
         // Called within the task: a command may panic before its future exists.
-        let task = tokio::spawn(async move { (self.run)(arguments, agent).await });
-        task.await.unwrap_or(Err(CommandError::Crashed))
+        let (owner, stop) = (self.owner.clone(), agent.command_stop());
+        let mut task = tokio::spawn(async move { (self.run)(arguments, agent).await });
+        let stopped = async {
+            match owner {
+                Some(owner) => {
+                    stop.cancelled().await;
+                    owner
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut task => done.unwrap_or(Err(CommandError::Crashed)),
+            owner = stopped => {
+                task.abort();
+                Err(CommandError::Stopped(owner))
+            }
+        }
     }
 
     /// Gives the command an owner, for lists and for [`Agent::remove_commands_of`].

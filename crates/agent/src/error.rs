@@ -33,6 +33,12 @@ pub enum AgentError {
         /// What went wrong.
         problem: String,
     },
+    /// An extension has begun too many runs by itself.
+    #[error(
+        "extensions have begun {} runs in a row; its messages are dropped until you type something",
+        crate::MAX_EXTENSION_RUNS
+    )]
+    ExtensionRuns,
     /// Compaction failed or was cancelled; the conversation is unchanged.
     #[error("not compacted: {0}")]
     Compact(#[from] CompactError),
@@ -288,6 +294,9 @@ pub enum CommandError {
     /// It panicked.
     #[error("the command crashed; nothing else was affected")]
     Crashed,
+    /// The person stopped the agent before an extension's command had ended.
+    #[error("stopped; the extension {0} had not finished it")]
+    Stopped(std::sync::Arc<str>),
     /// A failure of the command's own, whose message tells all of it.
     #[error(transparent)]
     Failed(Box<dyn Error + Send + Sync>),

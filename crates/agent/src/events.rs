@@ -44,6 +44,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
@@ -79,6 +80,9 @@ pub struct HandlerFault {
     #[serde(rename = "what")]
     pub message: String,
 }
+
+/// How long an aborted run still waits for the handlers of each notification.
+const ABORT_GRACE: Duration = Duration::from_millis(500);
 
 /// A handler that timed out this often is not called any more.
 const MAX_TIMEOUTS: u32 = 3;
@@ -192,8 +196,63 @@ impl Events {
 
     /// Tells the handlers alone, in order: what no face needs.
     pub(crate) async fn tell_handlers<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
+        match agent.run_token() {
+            Some(token) => self.tell_unless_aborted(agent, event, token).await,
+            None => self.tell_all_handlers(agent, event).await,
+        }
+    }
+
+    async fn tell_all_handlers<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
         let (_, faults) = self.ask_handlers(agent, event, |_, ()| ControlFlow::Continue(())).await;
         self.report_faults(&faults);
+    }
+
+    /// Tells the handlers, in order. Once the token is cancelled, nobody waits for them any longer than
+    /// [`ABORT_GRACE`]; they go on within their own limit.
+    pub(crate) async fn tell_unless_aborted<E: Event<Reply = ()>>(
+        &self,
+        agent: &Agent,
+        event: E,
+        token: CancellationToken,
+    ) {
+        if !self.has_handlers::<E>() {
+            return;
+        }
+        let told = agent.clone();
+        let telling = tokio::spawn(async move { told.events().tell_all_handlers(&told, event).await });
+        let given_up = async {
+            token.cancelled().await;
+            tokio::time::sleep(ABORT_GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            // A handler that panics is reported as its fault.
+            _ = telling => {}
+            () = given_up => {}
+        }
+    }
+
+    /// Does what [`Events::emit`] does, with a limit on the time of all handlers together.
+    pub(crate) async fn emit_within<E: Event<Reply = ()> + Into<AgentEvent>>(
+        &self,
+        agent: &Agent,
+        event: E,
+        limit: Duration,
+    ) {
+        self.publish(&event);
+        let sleep = tokio::time::sleep(limit);
+        tokio::pin!(sleep);
+        for handler in self.handlers_of::<E>() {
+            let called = tokio::select! {
+                biased;
+                called = self.call_handler(&handler, event.clone(), agent.clone()) => called,
+                () = &mut sleep => {
+                    let message = format!("not waited for longer than {} s", limit.as_secs_f64());
+                    Err(HandlerFault { owner: handler.owner.clone(), event: E::NAME, message })
+                }
+            };
+            self.report_faults(called.err().as_slice());
+        }
     }
 
     /// Asks the handlers, in order. `take` gets each reply; it may change the event for the

@@ -56,6 +56,7 @@ mod error; // AgentError: why the agent did not do what it was asked to do
 pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod extension_changes; // what extensions change in requests, and whom a loss is due to
+mod extension_runs; // ExtensionRuns: what extensions begin by themselves, and how often
 mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: input event, expansion
 mod last_request; // LastRequest: the last request as it was sent
@@ -101,6 +102,7 @@ pub use events::{
     AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
     RunEnd,
 };
+pub use extension_runs::MAX_EXTENSION_RUNS;
 pub use hardpan_context::Coupling;
 pub use message_states::MessageRange;
 pub use navigate::BranchExit;

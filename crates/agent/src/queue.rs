@@ -115,6 +115,11 @@ impl InputQueues {
         Ok(())
     }
 
+    /// Keeps a message for the next run, whoever begins that.
+    pub fn hold(&mut self, prepared: PreparedInput) {
+        self.follow_up.push_back(prepared);
+    }
+
     /// Whether no input waits for the run that is in progress.
     pub fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()

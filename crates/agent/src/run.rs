@@ -106,7 +106,7 @@ impl Agent {
             // On the heap: a run holds much, and its caller little.
             let ran = Box::pin(self.run_once(run_state, prepared, token)).instrument(span).await;
             let mut queues = lock(&self.inner.queues);
-            if matches!(ran, Ok(RunEnd::Aborted)) {
+            if matches!(ran, Ok(RunEnd::Aborted)) || lock(&self.inner.extension_runs).is_stopped() {
                 queues.after_abort();
             }
             let Some(next) = queues.next_after_end() else {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedMutexGuard, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, lock};
 use crate::error::AgentError;
@@ -216,6 +217,13 @@ impl Agent {
     /// a ping.
     pub fn is_busy(&self) -> bool {
         self.status().activity != Activity::Idle
+    }
+
+    /// What aborts the run that is in progress; none if there is none.
+    pub(crate) fn run_token(&self) -> Option<CancellationToken> {
+        let is_run =
+            matches!(self.status().activity, Activity::Running | Activity::Ending | Activity::Finishing);
+        is_run.then(|| lock(&self.inner.abort).clone())
     }
 
     /// Waits until nothing is done with the conversation.

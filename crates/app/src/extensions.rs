@@ -40,7 +40,7 @@ use serde::Serialize;
 pub(crate) use discovery::check_named;
 pub use discovery::{ExtensionOrigin, FoundExtension, find_extensions};
 pub(crate) use host::ExtensionSetting;
-use host::{ExtensionBus, ExtensionHost};
+use host::{ExtensionBus, ExtensionHost, StoredBytes};
 pub use permissions::{DeclaredPermissions, ExtensionGrant, PermissionError, PermissionStore};
 pub(crate) use providers::ExtensionProviders;
 
@@ -66,6 +66,8 @@ pub struct Extensions {
     /// What no request may contain.
     secrets: KnownSecrets,
     editor_text: Arc<Mutex<String>>,
+    /// How much they have stored in each session.
+    stored_bytes: Arc<StoredBytes>,
     /// Where extensions were loaded; empty if none was found.
     runtime: OnceLock<tokio::runtime::Handle>,
     /// Whether there were extensions to load, whose files are then watched.
@@ -140,6 +142,7 @@ impl Extensions {
             providers,
             secrets,
             editor_text: Arc::default(),
+            stored_bytes: Arc::default(),
             runtime: OnceLock::new(),
             has_found: AtomicBool::new(false),
             reloading: tokio::sync::Mutex::default(),
@@ -174,6 +177,7 @@ impl Extensions {
             logins: app.settings.user_folders.extension_logins(),
             flags: self.options.extension_flags.clone(),
             editor_text: self.editor_text.clone(),
+            stored_bytes: self.stored_bytes.clone(),
             scope: app.scope.clone(),
             prompter: app.prompter.clone(),
             approvals: app.approvals.clone(),

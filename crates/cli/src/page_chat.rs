@@ -21,7 +21,7 @@ mod view_sources; // ViewSources: what the views are made of
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hardpan_app::ConversationApp;
@@ -50,6 +50,9 @@ use face_host::{PageHost, PageNotices, history_file};
 
 /// Prose is not wider than this.
 const MAX_COLUMNS: usize = 100;
+
+/// How long the terminal's last drawing is waited for.
+const FACE_END: Duration = Duration::from_secs(10);
 
 /// Files that `@` completes at most.
 const MAX_FILES: usize = 200_000;
@@ -99,11 +102,15 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         .context("cannot start the terminal's thread")?;
 
     let interrupt = conversation.run(&mut effects, None).await;
-    let ended = conversation.close().await?;
+    let ended = conversation.close().await;
     notices.stop();
     let _ = sender.send(FaceMessage::Quit);
-    let terminal = tokio::task::spawn_blocking(move || terminal.join()).await;
-    if let (Ok(Ok(Err(error))), None) = (terminal, interrupt) {
+    let terminal = tokio::task::spawn_blocking(move || terminal.join());
+    // A face that has much to draw keeps nobody who does not want to wait.
+    let limit = if ended.is_ok() { FACE_END } else { FACE_END / 10 };
+    let terminal = tokio::time::timeout(limit, terminal).await;
+    let ended = ended?;
+    if let (Ok(Ok(Ok(Err(error)))), None) = (terminal, interrupt) {
         return Err(error.into());
     }
     ended.say_goodbye();

@@ -95,10 +95,19 @@ async fn serve(flags: &ConversationArgs) -> Result<()> {
     // Stops what still runs and stores what arrived, before the server's tasks are dropped.
     questions.close();
     agent.abort_shell_command();
-    agent.abort();
-    app.save_state().await;
-    agent.shutdown().await?;
-    app.stop_background_work().await;
+    agent.stop();
+    let storing = async {
+        app.save_state().await;
+        let stored = agent.shutdown().await;
+        app.stop_background_work().await;
+        stored
+    };
+    tokio::select! {
+        biased;
+        stored = storing => stored?,
+        // Whoever sends another signal does not want to wait.
+        interrupt = signals.next() => return Err(ExitError::interrupted(interrupt).into()),
+    }
     drop(server);
     out.end();
     match end {

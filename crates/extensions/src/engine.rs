@@ -16,9 +16,9 @@ mod native; // the functions that the engine's own JavaScript is given
 mod thread; // the thread: jobs, slices, timers
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -93,7 +93,7 @@ pub struct Script {
     stop: Arc<AtomicBool>,
     last_call: AtomicU64,
     /// Closes when the thread has ended.
-    ended: Option<oneshot::Receiver<()>>,
+    ended: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl Script {
@@ -127,7 +127,7 @@ impl Script {
                 drop(alive);
             })
             .map_err(ScriptError::Thread)?;
-        let script = Script { jobs, stop, last_call: AtomicU64::new(0), ended: Some(ended) };
+        let script = Script { jobs, stop, last_call: AtomicU64::new(0), ended: Mutex::new(Some(ended)) };
         script.call(CallKind::Load, &entry.to_string_lossy(), "null".into()).await?;
         Ok(script)
     }
@@ -145,22 +145,29 @@ impl Script {
         outcome
     }
 
-    /// Stops the script and waits until its engine is gone.
-    pub async fn close(mut self) {
-        let ended = self.ended.take();
-        drop(self);
-        if let Some(ended) = ended {
+    /// Stops the script, also for those who wait for its answers, and waits until its engine is gone, but no
+    /// longer than `limit`. False if its thread goes on: one that is inside a function of the engine cannot
+    /// be stopped, and nothing of it is used any more.
+    pub async fn close(&self, limit: Duration) -> bool {
+        self.stop();
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match ended {
             // An error is what is waited for: the other side is dropped with the thread.
-            let _ = ended.await;
+            Some(ended) => tokio::time::timeout(limit, ended).await.is_ok(),
+            None => true,
         }
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A thread that has ended needs no job to end.
+        let _ = self.jobs.send(Job::Stop);
     }
 }
 
 impl Drop for Script {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // A thread that has ended needs no job to end.
-        let _ = self.jobs.send(Job::Stop);
+        self.stop();
     }
 }
 

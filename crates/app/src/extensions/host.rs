@@ -5,12 +5,13 @@ mod calls; // what a script asks for, by name
 mod conversation; // what an extension does to the conversation
 mod face; // what an extension shows
 mod handler_calls; // calls of its handlers and tools
+pub(super) mod limits; // how much of what it asks for is kept
 mod machine; // what extensions are told of the process and the machine
 mod registration; // what an extension registers
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
@@ -35,6 +36,8 @@ use crate::approval::{Approver, UserPrompter};
 use crate::conversation_app::ConversationApp;
 use crate::foreign_requests::RequestTimes;
 pub use bus::ExtensionBus;
+pub(super) use limits::StoredBytes;
+use limits::{FaceQueue, MAX_REGISTERED, RateLimit};
 use registration::Registered;
 
 /// What all extensions of a conversation share.
@@ -67,6 +70,8 @@ pub(crate) struct ExtensionSetting {
     pub reserved_names: Vec<&'static str>,
     /// The extensions that registered a command, by its name.
     pub command_owners: Mutex<BTreeMap<String, Vec<Weak<ExtensionHost>>>>,
+    /// How much extensions have stored, also before they were loaded anew.
+    pub stored_bytes: Arc<StoredBytes>,
     /// One question at a time, whichever extension asks.
     pub dialog: tokio::sync::Mutex<()>,
     pub runtime: tokio::runtime::Handle,
@@ -91,7 +96,7 @@ pub struct ExtensionHost {
     /// Clocks of the handlers that run now.
     clocks: Mutex<Vec<HandlerClock>>,
     /// Where updates of running tool calls go.
-    updates: Mutex<BTreeMap<String, mpsc::UnboundedSender<Value>>>,
+    updates: Mutex<BTreeMap<String, mpsc::Sender<Value>>>,
     /// Where the answers go that it gives in the place of a provider, by their numbers.
     answers: Mutex<BTreeMap<u64, mpsc::UnboundedSender<Value>>>,
     /// The number of the last one.
@@ -99,6 +104,14 @@ pub struct ExtensionHost {
     /// What arrives for its `fetch`.
     pub(super) bodies: OpenBodies,
     warnings: Mutex<Vec<String>>,
+    /// What it shows in the face.
+    face_queue: Mutex<FaceQueue>,
+    /// How many notes it gives.
+    note_rate: Mutex<RateLimit>,
+    /// How many faults it has outside of handlers.
+    fault_rate: Mutex<RateLimit>,
+    /// How many events of other extensions it has not taken yet.
+    bus_events: AtomicUsize,
     /// The thinking level that the extension has asked for and that is not yet stored.
     wanted_thinking: Mutex<Option<ThinkingSetting>>,
     tool_event_order: ToolEventOrder,
@@ -183,6 +196,10 @@ impl ExtensionHost {
             last_answer: AtomicU64::new(0),
             bodies: OpenBodies::default(),
             warnings: Mutex::default(),
+            face_queue: Mutex::default(),
+            note_rate: Mutex::default(),
+            fault_rate: Mutex::default(),
+            bus_events: AtomicUsize::new(0),
             model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
             tool_event_order,
@@ -272,6 +289,7 @@ impl ExtensionHost {
         agent.tools().remove_source(&self.source());
         agent.remove_commands_of(&self.name);
         *lock(&self.registered) = Registered::default();
+        lock(&self.face_queue).clear();
         agent.change_face(&self.name, FaceChange::Cleared);
     }
 
@@ -291,7 +309,10 @@ impl ExtensionHost {
 
     fn warn(&self, warning: String) {
         tracing::warn!(extension = &*self.name, "{warning}");
-        lock(&self.warnings).push(warning);
+        let mut warnings = lock(&self.warnings);
+        if warnings.len() < MAX_REGISTERED {
+            warnings.push(warning);
+        }
     }
 
     pub fn listing(&self, path: &Path, origin: ExtensionOrigin) -> ExtensionListing {

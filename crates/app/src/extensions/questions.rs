@@ -28,6 +28,11 @@ pub async fn ask(host: &Arc<ExtensionHost>, kind: &str, arguments: &Value) -> Va
         None => asking.await,
     };
     open.answered = answer.is_some();
+    if open.answered
+        && let Ok(agent) = host.agent()
+    {
+        agent.note_person();
+    }
     match answer {
         Some(DialogAnswer::Confirmed(is_yes)) => json!(is_yes),
         Some(DialogAnswer::Text(text)) => json!(text),

@@ -12,10 +12,20 @@ use super::api::{SessionShutdownEvent, SessionStartEvent, ShutdownReason, StartR
 use super::discovery::{PROJECT_FOLDERS, USER_FOLDER};
 use super::{Extensions, LoadedExtension, find_extensions, lock};
 use crate::conversation_app::ConversationApp;
+use crate::notice::Notice;
 use crate::settings::{TrustReview, TrustState, trusted_files};
 
 /// How often the files are looked at.
 const WATCH_TIME: Duration = Duration::from_secs(1);
+
+/// How long a handler of `session_shutdown` may take when extensions are loaded anew.
+const LEAVE_TIME: Duration = Duration::from_secs(5);
+
+/// How long a handler of `session_start` may take then.
+const START_TIME: Duration = Duration::from_secs(30);
+
+/// How long the end of an old instance is waited for.
+const CLOSE_TIME: Duration = Duration::from_secs(2);
 
 /// Limits of what is looked at.
 const MAX_FILES: usize = 2_000;
@@ -94,14 +104,14 @@ impl Extensions {
         let before = std::mem::take(&mut *lock(&self.loaded));
         for extension in &before {
             let (reason, target_session_file) = (ShutdownReason::Reload, None);
-            extension.host.raise(SessionShutdownEvent { reason, target_session_file }).await;
+            extension.host.raise(SessionShutdownEvent { reason, target_session_file }, LEAVE_TIME).await;
         }
         for LoadedExtension { host, script, .. } in before {
             host.withdraw();
-            drop(host);
-            // A call that still runs holds it for a moment longer.
-            if let Ok(script) = Arc::try_unwrap(script) {
-                script.close().await;
+            if !script.close(CLOSE_TIME).await {
+                let extension = host.name().to_owned();
+                let warning = "its old instance computes without end and cannot be stopped: it is not used any more, and costs time until Hardpan ends";
+                app.notice(Notice::ExtensionWarning { extension, warning: warning.into() });
             }
         }
         for name in std::mem::take(&mut *lock(&self.missing_guards)) {
@@ -116,7 +126,7 @@ impl Extensions {
         app.agent.change_face(&"hardpan".into(), FaceChange::Reloaded);
         for host in self.hosts() {
             let (reason, previous_session_file) = (StartReason::Reload, None);
-            host.raise(SessionStartEvent { reason, previous_session_file }).await;
+            host.raise(SessionStartEvent { reason, previous_session_file }, START_TIME).await;
         }
         app.agent.discover_resources(DiscoveryReason::Reload).await;
     }

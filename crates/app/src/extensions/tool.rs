@@ -11,6 +11,7 @@ use hardpan_tools::{CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolI
 use serde_json::{Value, json};
 
 use super::host::ExtensionHost;
+use super::host::limits::json_bytes;
 use super::messages::parts_from_script;
 
 /// A tool whose calls an extension carries out.
@@ -101,22 +102,93 @@ impl Tool for ExtensionTool {
             let result = loop {
                 tokio::select! {
                     result = &mut running => break result,
-                    Some(content) = updates.recv() => (call.progress)(&text_of(&content)),
+                    Some(content) = updates.recv() => {
+                        (call.progress)(&limit_text(&text_of(&content), MAX_RESULT_TEXT));
+                    }
                 }
             };
             self.host.forget_updates(call.id);
             match result {
                 Ok(result) => ToolOutcome {
                     file_observations: self.observe_file(call, &result["content"]).await,
-                    content: parts_from_script(&result["content"]),
-                    details: result.get("details").filter(|details| !details.is_null()).cloned(),
+                    content: limit_parts(parts_from_script(&result["content"])),
+                    details: result.get("details").and_then(limit_details),
                     is_error: false,
                     ends_run: result["terminate"].as_bool() == Some(true),
                 },
-                Err(error) => ToolOutcome::failed(error.to_string()),
+                Err(error) => ToolOutcome::failed(limit_text(&error.to_string(), MAX_RESULT_TEXT)),
             }
         })
     }
+}
+
+/// Bytes of all texts of a result, as many as a command's output has: a request that is too long ends the
+/// run, and what is stored is read at every start.
+const MAX_RESULT_TEXT: usize = 50 << 10;
+
+/// How many parts a result has.
+const MAX_RESULT_PARTS: usize = 100;
+
+/// Bytes of all images of a result, in base64: providers take no larger requests.
+const MAX_RESULT_IMAGES: usize = 16 << 20;
+
+/// Bytes of what is stored with a result and never sent, as JSON.
+const MAX_DETAILS: usize = 1 << 20;
+
+/// The text, if it is longer than `most` bytes without its middle: what an extension says comes first, and
+/// how it ended last.
+pub fn limit_text(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let start = text.floor_char_boundary(most / 2);
+    let end = text.ceil_char_boundary(text.len() - most / 2);
+    format!(
+        "{}\n[{} bytes left out by Hardpan: a tool's result has at most {most}]\n{}",
+        &text[..start],
+        end - start,
+        &text[end..]
+    )
+}
+
+/// The parts of a result, no more and no longer than a request can have.
+pub fn limit_parts(parts: Vec<MessagePart>) -> Vec<MessagePart> {
+    let (count, mut text_room, mut image_room) = (parts.len(), MAX_RESULT_TEXT, MAX_RESULT_IMAGES);
+    let mut kept = Vec::new();
+    let mut left_out = count.saturating_sub(MAX_RESULT_PARTS);
+    for part in parts.into_iter().take(MAX_RESULT_PARTS) {
+        match part {
+            MessagePart::Text { text } if text.len() > text_room => {
+                if text_room == 0 {
+                    left_out += 1;
+                    continue;
+                }
+                kept.push(MessagePart::text(limit_text(&text, text_room)));
+                text_room = 0;
+            }
+            MessagePart::Image(image) if image.data.len() > image_room => left_out += 1,
+            part => {
+                match &part {
+                    MessagePart::Text { text } => text_room -= text.len(),
+                    MessagePart::Image(image) => image_room -= image.data.len(),
+                    _ => {}
+                }
+                kept.push(part);
+            }
+        }
+    }
+    if left_out > 0 {
+        kept.push(MessagePart::text(format!(
+            "[{left_out} of {count} parts left out by Hardpan: too many, or too large]"
+        )));
+    }
+    kept
+}
+
+/// What is stored with a result; what is too large is not.
+pub fn limit_details(details: &Value) -> Option<Value> {
+    let is_kept = !details.is_null() && json_bytes(details) <= MAX_DETAILS;
+    is_kept.then(|| details.clone())
 }
 
 /// The schema of a tool's arguments. Providers want an object, and `{}` says as much in JSON Schema.
@@ -142,4 +214,49 @@ fn text_of_parts(parts: &[MessagePart]) -> String {
         _ => None,
     });
     texts.collect::<Vec<&str>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use hardpan_prompt::{Image, MediaType};
+
+    use super::*;
+
+    fn bytes_of(parts: &[MessagePart]) -> usize {
+        parts.iter().map(|part| if let MessagePart::Text { text } = part { text.len() } else { 0 }).sum()
+    }
+
+    #[test]
+    fn whatever_a_tool_returns_its_result_has_a_size_that_a_request_can_have() {
+        let text = |bytes: usize| MessagePart::text("ä".repeat(bytes / 2));
+        let results = [
+            vec![text(30_000_000)],
+            (0..300_000).map(|_| text(2)).collect(),
+            (0..300_000).map(|_| text(0)).collect(),
+            (0..50).map(|_| text(20_000)).collect(),
+            vec![text(MAX_RESULT_TEXT), text(2), text(MAX_RESULT_TEXT + 2)],
+        ];
+        for parts in results {
+            let count = parts.len();
+            let limited = limit_parts(parts);
+            assert!(limited.len() <= MAX_RESULT_PARTS + 1, "{count} parts");
+            // With room for the notes about what is missing.
+            assert!(bytes_of(&limited) <= MAX_RESULT_TEXT + 300, "{count} parts");
+        }
+        let image = |bytes: usize| {
+            let data = "A".repeat(bytes).into();
+            MessagePart::Image(Image { media_type: MediaType::Png, data, width: None, height: None })
+        };
+        assert_eq!(limit_parts(vec![image(MAX_RESULT_IMAGES), image(1)]).len(), 2);
+        assert!(matches!(limit_parts(vec![image(MAX_RESULT_IMAGES + 1)])[..], [MessagePart::Text { .. }]));
+    }
+
+    #[test]
+    fn a_result_of_an_ordinary_size_stays_as_it_is() {
+        let parts = vec![MessagePart::text("a".repeat(MAX_RESULT_TEXT - 1)), MessagePart::text("b")];
+        assert_eq!(limit_parts(parts.clone()), parts);
+        assert_eq!(limit_text("short", 5), "short");
+        assert_eq!(limit_details(&json!({"a": 1})), Some(json!({"a": 1})));
+        assert_eq!(limit_details(&json!("a".repeat(MAX_DETAILS))), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! Extensions that mean harm, or are merely broken: the conversation goes on, and ends.
 
-use hardpan_agent::events::HandlerFailed;
+use hardpan_agent::events::{FaceChange, FaceChanged, HandlerFailed, Note};
 use hardpan_agent::{InputOutcome, RunEnd};
 
 use super::extensions::TestConversation;
@@ -122,4 +122,183 @@ async fn no_path_leads_out_of_the_workspace() {
     let mut test = TestConversation::open_in(home, &[path], None).await;
     test.say("/try").await;
     assert_eq!(test.notes(), ["kept"]);
+}
+
+/// Waits until something is so, for a few seconds.
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("never: {what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_the_wait_for_a_command_that_never_settles() {
+    let hanging = "export default (pi) => pi.registerCommand('hang', { handler: (args, ctx) => { ctx.ui.notify('began'); return new Promise(() => {}); } });";
+    let mut test = TestConversation::with_sources("", &[hanging], None).await;
+    let agent = test.app.agent.clone();
+    let (stopping, mut events) = (agent.clone(), agent.events().unbounded_stream());
+    let saying = async {
+        // Once the command runs.
+        while events.recv().await.is_some_and(|event| event.payload::<Note>().is_none()) {}
+        stopping.stop();
+    };
+    let (outcome, ()) = tokio::join!(test.say("/hang"), saying);
+    let InputOutcome::Command { output: Some(told) } = outcome else { panic!("{outcome:?}") };
+    assert!(told.contains("ext1"), "{told}");
+    test.take_events();
+    // The conversation goes on.
+    assert_eq!(test.say("Hi").await, InputOutcome::Ran(RunEnd::Done));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_gives_up_scripts_that_never_end() {
+    let hanging = "export default (pi) => pi.registerCommand('hang', { handler: (args, ctx) => { ctx.ui.notify('began'); return new Promise(() => {}); } });";
+    let stuck = "export default (pi) => pi.on('agent_end', () => { const numbers = new Int32Array(16 << 20); for (;;) numbers.indexOf(1); });";
+    let test = TestConversation::with_sources("", &[hanging, stuck], None).await;
+    let (agent, app) = (test.app.agent.clone(), test.app.clone());
+    let mut events = agent.events().unbounded_stream();
+    let hang = tokio::spawn({
+        let agent = agent.clone();
+        let input = hardpan_agent::Input {
+            text: "/hang".into(),
+            below: None,
+            images: Vec::new(),
+            source: hardpan_agent::InputSource::Interactive,
+            id: None,
+        };
+        async move { agent.prompt(input).await }
+    });
+    while events.recv().await.is_some_and(|event| event.payload::<Note>().is_none()) {}
+    let run = tokio::spawn({
+        let agent = agent.clone();
+        let input = hardpan_agent::Input {
+            text: "Hi".into(),
+            below: None,
+            images: Vec::new(),
+            source: hardpan_agent::InputSource::Interactive,
+            id: None,
+        };
+        async move { agent.prompt(input).await }
+    });
+    until("the run ends", || agent.status().activity == hardpan_agent::Activity::Ending).await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    agent.stop();
+    let limit = std::time::Duration::from_secs(20);
+    tokio::time::timeout(limit, app.reload_extensions()).await.expect("the reload ends");
+    let told = test.notices();
+    assert!(
+        told.iter().any(|notice| notice.contains("ext2") && notice.contains("cannot be stopped")),
+        "{told:?}"
+    );
+    // Whoever waited for the old instances does not wait any more.
+    tokio::time::timeout(limit, hang).await.expect("the command has ended").unwrap().unwrap();
+    tokio::time::timeout(limit, run).await.expect("the run has ended").unwrap().unwrap();
+    assert_eq!(app.extensions.list().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_extensions_begin_by_themselves_have_a_limit() {
+    let endless = "export default (pi) => pi.on('agent_end', () => pi.sendUserMessage('again'));";
+    let mut test = TestConversation::with_sources("", &[endless], None).await;
+    let answers =
+        |test: &TestConversation| test.lines().iter().filter(|line| line.starts_with("assistant")).count();
+    test.say("Hi").await;
+    let most = 1 + hardpan_agent::MAX_EXTENSION_RUNS as usize;
+    until("all runs are over", || answers(&test) == most && !test.app.agent.status().is_working()).await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(answers(&test), most);
+    let is_told =
+        |failed: &HandlerFailed| failed.0.message.contains("runs in a row") && &*failed.0.owner == "ext1";
+    let events = test.take_events();
+    let told = events.iter().filter_map(|event| event.payload::<HandlerFailed>());
+    assert_eq!(told.filter(|failed| is_told(failed)).count(), 1);
+    // After a stop nothing begins, until the person says something.
+    test.app.agent.stop();
+    let after_stop = answers(&test);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(answers(&test), after_stop);
+    test.say("Once more").await;
+    until("it goes on", || answers(&test) > after_stop + 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_tools_are_cut() {
+    let tool = "export default (pi) => pi.registerTool({ name: 'large', description: 'x', parameters: { type: 'object', properties: { kind: { type: 'string' } } }, execute: async (id, { kind }) => {\n\
+        if (kind === 'throw') throw new Error('x'.repeat(30e6));\n\
+        return { content: kind === 'parts' ? Array.from({ length: 3e5 }, () => ({ type: 'text', text: 'y' })) : [{ type: 'text', text: 'x'.repeat(30e6) }] }; } });";
+    for kind in ["text", "parts", "throw"] {
+        let script = super::extensions::calling("large", &format!("{{kind: {kind}}}"));
+        let test = TestConversation::with_sources(&script, &[tool], None).await;
+        let limit = std::time::Duration::from_secs(100);
+        let outcome = tokio::time::timeout(limit, test.say("Go")).await.expect("it is answered");
+        assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done), "{kind}");
+        let lines = test.lines();
+        let result =
+            lines.iter().find(|line| line.starts_with("result") || line.starts_with("failed")).unwrap();
+        assert!(result.len() < 60_000 && result.contains("left out"), "{kind}: {} bytes", result.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_aborted_run_does_not_wait_for_handlers_of_notifications() {
+    let never = "export default (pi) => { for (const name of ['turn_start', 'message_end', 'agent_end', 'agent_settled']) pi.on(name, () => new Promise(() => {})); };";
+    let test = TestConversation::with_sources("", &[never], None).await;
+    let agent = test.app.agent.clone();
+    let stopping = async {
+        until("the run begins", || agent.is_busy()).await;
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        agent.stop();
+    };
+    let both = async { tokio::join!(test.say("Hi"), stopping) };
+    let limit = std::time::Duration::from_secs(8);
+    let (outcome, ()) = tokio::time::timeout(limit, both).await.expect("the run ends soon");
+    assert_eq!(outcome, InputOutcome::Ran(RunEnd::Aborted));
+    tokio::time::timeout(limit, test.app.agent.shutdown()).await.expect("the conversation ends").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn floods_reach_no_face() {
+    let flood = "export default (pi) => pi.on('input', async (event, ctx) => {\n\
+        for (let n = 0; n < 2000; n++) { ctx.ui.notify('note ' + n + 'x'.repeat(20000)); ctx.ui.setTitle('title ' + n); try { ctx.ui.setStatus('key ' + n, 'x'.repeat(9000)); ctx.ui.setWidget('key ' + n, ['line']); } catch {} Promise.reject(new Error('nobody ' + n)); } });";
+    let mut test = TestConversation::with_sources("", &[flood], None).await;
+    assert_eq!(test.say("Hi").await, InputOutcome::Ran(RunEnd::Done));
+    // The last value of what changes comes, if late.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let events = test.take_events();
+    let notes: Vec<&Note> = events.iter().filter_map(|event| event.payload::<Note>()).collect();
+    assert!(notes.len() <= 102 && notes.iter().all(|note| note.text.len() < 11_000), "{}", notes.len());
+    let faults = events.iter().filter(|event| event.payload::<HandlerFailed>().is_some()).count();
+    assert!((1..=102).contains(&faults), "{faults} faults");
+    let changes: Vec<&FaceChanged> =
+        events.iter().filter_map(|event| event.payload::<FaceChanged>()).collect();
+    assert!(changes.len() <= 200, "{}", changes.len());
+    let title = FaceChange::Title { text: "title 1999".into() };
+    assert!(changes.iter().any(|changed| changed.change == title));
+    let statuses = changes.iter().filter_map(|changed| match &changed.change {
+        FaceChange::Status { key, .. } => Some(key.as_str()),
+        _ => None,
+    });
+    assert!(statuses.collect::<std::collections::BTreeSet<&str>>().len() <= 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_extensions_register_and_store_has_limits() {
+    let greedy = "export default (pi) => {\n\
+        const refused = {}; const attempt = (what, count, act) => { refused[what] = 0; for (let n = 0; n < count; n++) { try { act(n); } catch { refused[what]++; } } };\n\
+        attempt('commands', 205, (n) => pi.registerCommand('c' + n, { description: 'x'.repeat(1e5), handler() {} }));\n\
+        attempt('tools', 205, (n) => pi.registerTool({ name: 't' + n, description: 'x', parameters: {}, execute() {} }));\n\
+        attempt('flags', 205, (n) => pi.registerFlag('f' + n, { type: 'boolean' }));\n\
+        pi.registerCommand('c0', { handler: async (args, ctx) => {\n\
+          attempt('large', 1, () => pi.appendEntry('x', 'y'.repeat(3e5)));\n\
+          attempt('entries', 70, () => pi.appendEntry('x', 'y'.repeat(25e4)));\n\
+          ctx.ui.notify(JSON.stringify(refused)); } }); };";
+    let mut test = TestConversation::with_sources("", &[greedy], None).await;
+    test.say("/c0").await;
+    assert_eq!(test.notes(), ["{\"commands\":5,\"tools\":5,\"flags\":5,\"large\":1,\"entries\":3}"]);
+    let commands = test.app.agent.commands();
+    assert!(commands.values().all(|command| command.description.len() < 10_000));
 }

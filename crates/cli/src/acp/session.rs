@@ -36,6 +36,9 @@ const CLIENT_COMMANDS: [&str; 6] = ["new", "clear", "resume", "fork", "quit", "e
 /// Commands that are of use in a terminal alone; a client does not offer them.
 const TERMINAL_COMMANDS: [&str; 6] = ["keys", "copy", "hud", "key", "queue", "unqueue"];
 
+/// How long the end of what still runs is waited for when a session is closed.
+const CLOSE_TIME: Duration = Duration::from_secs(3);
+
 /// How often a run is asked to stop until it has stopped: it may not have begun when the client says so.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -332,7 +335,7 @@ impl AcpSession {
             biased;
             outcome = &mut run => outcome,
             () = wait_for_cancel(&mut cancelled) => loop {
-                agent.abort();
+                agent.stop();
                 tokio::select! {
                     outcome = &mut run => break outcome,
                     () = tokio::time::sleep(STOP_INTERVAL) => {}
@@ -377,8 +380,9 @@ impl AcpSession {
     pub async fn close(&self) {
         self.cancel();
         let agent = &self.app.agent;
-        agent.abort();
-        agent.wait_until_idle().await;
+        agent.stop();
+        // What does not end keeps no client from leaving.
+        let _ = tokio::time::timeout(CLOSE_TIME, agent.wait_until_idle()).await;
         self.app.save_state().await;
         if let Err(error) = agent.shutdown().await {
             tracing::error!(%error, "a session was not closed properly");

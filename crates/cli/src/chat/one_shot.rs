@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::{
@@ -21,6 +22,10 @@ use crate::args::ChatArgs;
 use crate::command_setup::StderrNotices;
 use crate::output;
 use crate::script_output::{ChatOutput, ScriptEnd};
+
+/// How soon after the first signal another one belongs to it: `timeout` sends SIGTERM twice, to the process
+/// and to its group.
+const SIGNAL_PAUSE: Duration = Duration::from_millis(200);
 
 /// The error context where writing the answer fails.
 const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
@@ -46,19 +51,34 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let working = action.perform(&app);
     tokio::pin!(working);
     let mut interrupt = None;
+    let mut first_signal = None;
     let outcome = loop {
         tokio::select! {
             outcome = &mut working => break outcome,
             signal = signals.next() => {
+                let stopped = tokio::time::Instant::now();
+                // The second one ends it at once, except for one that comes with the first.
+                if first_signal.is_some_and(|first| stopped.duration_since(first) > SIGNAL_PAUSE) {
+                    return Err(ExitError::interrupted(signal).into());
+                }
+                first_signal.get_or_insert(stopped);
                 interrupt = interrupt.filter(|interrupt| *interrupt != Interrupt::Stop).or(Some(signal));
                 agent.abort_shell_command();
-                agent.abort();
+                agent.stop();
             }
         }
     };
-    app.save_state().await;
-    agent.shutdown().await?;
-    app.stop_background_work().await;
+    let storing = async {
+        app.save_state().await;
+        let stored = agent.shutdown().await;
+        app.stop_background_work().await;
+        stored
+    };
+    tokio::select! {
+        biased;
+        stored = storing => stored?,
+        signal = signals.next() => return Err(ExitError::interrupted(signal).into()),
+    }
     let end = script_end(interrupt, &outcome);
     output.finish(&end).await.context(STDOUT_UNWRITABLE)?;
     if flags.hud {

@@ -139,18 +139,32 @@ impl FaceConversation {
         None
     }
 
-    /// Stops what runs and stores everything.
-    pub async fn close(mut self) -> Result<EndedConversation> {
-        self.session.finish().await;
-        modes::store_mode(&self.app.agent, self.session.current_mode()).await;
-        self.app.save_state().await;
-        self.app.agent.shutdown().await?;
-        self.app.stop_background_work().await;
-        self.reader.finish().await;
-        let (id, path) = self.app.agent.session();
-        let failure = self.session.failure.take();
-        Ok(EndedConversation { id, can_go_on: path.exists() && self.app.is_stored(), failure })
+    /// Stops what runs and stores everything. A signal meanwhile ends it at once: whoever sends one does not
+    /// want to wait.
+    pub async fn close(self) -> Result<EndedConversation> {
+        let FaceConversation { app, session, reader, mut signals, .. } = self;
+        tokio::select! {
+            biased;
+            ended = store_and_end(&app, session, reader) => ended,
+            signal = signals.next() => Err(ExitError::interrupted(signal).into()),
+        }
     }
+}
+
+async fn store_and_end(
+    app: &ConversationApp,
+    mut session: Session,
+    reader: EventReader,
+) -> Result<EndedConversation> {
+    session.finish().await;
+    modes::store_mode(&app.agent, session.current_mode()).await;
+    app.save_state().await;
+    app.agent.shutdown().await?;
+    app.stop_background_work().await;
+    reader.finish().await;
+    let (id, path) = app.agent.session();
+    let failure = session.failure.take();
+    Ok(EndedConversation { id, can_go_on: path.exists() && app.is_stored(), failure })
 }
 
 /// A conversation that is over.

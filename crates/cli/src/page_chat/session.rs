@@ -34,6 +34,9 @@ use crate::output::dollars;
 /// The id under which the agent tells of the person's own commands.
 const SHELL_CALL: &str = "user_bash";
 
+/// How long the end of what still runs is waited for when the person leaves.
+const STOP_TIME: Duration = Duration::from_secs(3);
+
 /// How often what still runs is told to stop.
 const STOP_PAUSE: Duration = Duration::from_millis(50);
 
@@ -319,11 +322,19 @@ impl Session {
         self.questions.clear();
         self.was_stopped.store(true, Ordering::Relaxed);
         self.app.agent.abort_shell_command();
-        self.app.agent.abort();
+        self.app.agent.stop();
     }
 
-    /// Stops what still runs and waits for its end: a run that nobody polls would block the agent.
+    /// Stops what still runs and waits for its end, but not for long. What has not ended then is dropped: a
+    /// run that nobody polls would block the agent.
     pub async fn finish(&mut self) {
+        if tokio::time::timeout(STOP_TIME, self.stop_pending()).await.is_err() {
+            self.pending = FuturesUnordered::new();
+            self.note("what still ran did not stop, and is not waited for");
+        }
+    }
+
+    async fn stop_pending(&mut self) {
         while self.has_pending() {
             self.stop();
             tokio::select! {

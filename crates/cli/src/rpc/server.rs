@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hardpan_agent::events::DialogAnswer;
 use hardpan_agent::events::NoteKind;
@@ -30,6 +31,10 @@ use super::request::{
 };
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use super::writer::JsonWriter;
+
+/// How long the commands of extensions may still take once standard input has ended: nobody can stop them any
+/// more.
+const COMMAND_TIME: Duration = Duration::from_secs(30);
 
 /// Runs the requests of one client.
 pub struct RpcServer {
@@ -83,7 +88,12 @@ impl RpcServer {
         self.questions.close();
         if !leaving.load(Ordering::Relaxed) {
             while self.inputs.join_next().await.is_some() {}
-            while self.background.join_next().await.is_some() {}
+            let others = async { while self.background.join_next().await.is_some() {} };
+            if tokio::time::timeout(COMMAND_TIME, others).await.is_err() {
+                // Their responses say that they were stopped. Everything else ends by itself.
+                self.app.agent.stop_extension_commands();
+                while self.background.join_next().await.is_some() {}
+            }
         }
     }
 
@@ -275,7 +285,7 @@ impl RpcServer {
     /// Stops what runs now, and inputs that arrived before this request but have not started.
     fn abort(&mut self, reply: PendingResponse, response_sent: ResponseSent) {
         let agent = self.app.agent.clone();
-        agent.abort();
+        agent.stop();
         self.questions.decline_prices();
         let before = std::mem::replace(&mut self.last_response, response_sent);
         self.background.spawn(async move {

@@ -1,5 +1,11 @@
 //! Extensions in the binary.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::test_cli::TestCli;
 
 /// Adds two messages to every run; only one of them is for people.
@@ -39,4 +45,83 @@ fn the_model_reads_every_message_and_people_those_that_are_displayed() {
     let events = cli.print(&["-p", "Hello", "--extension", extension, "--output", "json"]);
     let events = String::from_utf8_lossy(&events.stdout).into_owned();
     assert!(events.contains("This is for the model.") && events.contains("\"display\":false"), "{events}");
+}
+
+/// A command that never settles.
+const HANGING: &str = r#"
+export default function (pi) {
+  pi.registerCommand("hang", { handler: async (args, ctx) => { ctx.ui.notify("it began"); await new Promise(() => {}); } });
+}
+"#;
+
+/// Waits for the end of a process; panics if it does not come.
+fn wait_for_end(mut child: Child, what: &str) {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(12) {
+        if child.try_wait().expect("a child").is_some() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().expect("a child");
+    panic!("{what}: it did not end");
+}
+
+#[test]
+fn a_command_that_never_settles_keeps_no_face_from_leaving() {
+    let cli = TestCli::new("");
+    let file = cli.sandbox.write("hanging.ts", HANGING);
+    let extension = file.to_str().expect("a path");
+    let faces: [(&[&str], &str); 3] = [
+        (&["-p", "/hang"], ""),
+        (&["--plain"], "/hang\n"),
+        (&["rpc"], "{\"id\":1,\"type\":\"prompt\",\"message\":\"/hang\"}\n"),
+    ];
+    for (face, typed) in faces {
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut command = cli.command(&[face, &["--extension", extension]].concat());
+            // `-p` reads what is piped to its end before it begins.
+            command.stdin(if typed.is_empty() { Stdio::null() } else { Stdio::piped() });
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().expect("it starts");
+            let mut input = child.stdin.take();
+            input.iter_mut().for_each(|input| input.write_all(typed.as_bytes()).expect("it reads"));
+            let (sender, began) = std::sync::mpsc::channel();
+            let outputs: [Box<dyn std::io::Read + Send>; 2] = [
+                Box::new(child.stdout.take().expect("piped")),
+                Box::new(child.stderr.take().expect("piped")),
+            ];
+            for output in outputs {
+                let sender = sender.clone();
+                std::thread::spawn(move || {
+                    for line in BufReader::new(output).lines().map_while(Result::ok) {
+                        if line.contains("it began") {
+                            // One report is enough.
+                            let _ = sender.send(());
+                        }
+                    }
+                });
+            }
+            began.recv_timeout(Duration::from_secs(60)).expect("the command begins");
+            kill_process(Pid::from_child(&child), signal).expect("it is alive");
+            wait_for_end(child, &format!("{face:?} {signal:?}"));
+            drop(input);
+        }
+    }
+}
+
+#[test]
+fn a_command_that_never_settles_does_not_keep_the_page_open() {
+    let cli = TestCli::new("");
+    let file = cli.sandbox.write("hanging.ts", HANGING);
+    let extension = file.to_str().expect("a path");
+    let Some(mut terminal) = super::test_cli::Terminal::open_page(&cli, &["--extension", extension], ":")
+    else {
+        return;
+    };
+    terminal.expect("strata");
+    terminal.enter("/hang", "it began");
+    let started = Instant::now();
+    terminal.end_page();
+    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
 }

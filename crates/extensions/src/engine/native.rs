@@ -5,6 +5,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "the engine hands over what it has converted")]
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ use super::compression::Frame;
 use super::fault::ScriptFault;
 use super::host::LogLevel;
 use super::md5::md5;
-use super::thread::{Job, ThreadState, clock};
+use super::thread::{HostCall, Job, ThreadState, clock};
 use crate::modules::{ImportKind, ModuleFormat, ModulePlace};
 
 /// The longest time that a timer waits: that of other engines.
@@ -30,6 +31,12 @@ const MAX_TIMER_MS: f64 = 2_147_483_647.0;
 
 /// How often a password may be hashed for a key: the engine cannot be interrupted meanwhile.
 const MAX_KEY_ROUNDS: u32 = 1_000_000;
+
+/// How many things the host does for a script at once: more than any honest one asks for.
+const MAX_HOST_CALLS: usize = 1_000;
+
+/// Bytes of the arguments of all these, as JSON: the host's memory is not the engine's, which has a limit.
+const MAX_HOST_CALL_BYTES: usize = 64 << 20;
 
 /// All native functions, by the names that the JavaScript uses.
 pub fn functions<'js>(ctx: &Ctx<'js>, state: &Rc<ThreadState>) -> Result<Object<'js>> {
@@ -66,7 +73,11 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
     };
     native.set("now", Function::new(ctx.clone(), call_now)?)?;
     let shared = state.clone();
-    let start = move |id: u64, name: String, arguments: String| {
+    let start = move |ctx: Ctx<'_>, id: u64, name: String, arguments: String| -> Result<()> {
+        let bytes = arguments.len();
+        if let Err(problem) = check_host_calls(&shared.host_calls.borrow(), bytes) {
+            return Err(Exception::throw_message(&ctx, &problem));
+        }
         let arguments = parse_json(&arguments).unwrap_or(Value::Null);
         let (called, jobs) = (shared.host.call(&name, arguments), shared.jobs.clone());
         let task = shared.runtime.spawn(async move {
@@ -74,13 +85,14 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
             // A script that has stopped waits for nothing.
             let _ = jobs.send(Job::Settle { id, outcome });
         });
-        shared.host_calls.borrow_mut().insert(id, task.abort_handle());
+        shared.host_calls.borrow_mut().insert(id, HostCall { abort: task.abort_handle(), bytes });
+        Ok(())
     };
     native.set("start", Function::new(ctx.clone(), start)?)?;
     let shared = state.clone();
     let cancel = move |id: u64| {
         if let Some(call) = shared.host_calls.borrow_mut().remove(&id) {
-            call.abort();
+            call.abort.abort();
         }
     };
     native.set("cancel", Function::new(ctx.clone(), cancel)?)?;
@@ -112,6 +124,23 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
         shared.host.fault(ScriptFault { message, place });
     };
     native.set("fault", Function::new(ctx.clone(), fault)?)
+}
+
+/// Whether the host does one more thing for a script.
+fn check_host_calls(running: &BTreeMap<u64, HostCall>, bytes: usize) -> std::result::Result<(), String> {
+    if running.len() >= MAX_HOST_CALLS {
+        return Err(format!(
+            "{MAX_HOST_CALLS} calls wait for their answers; no more are taken until one ends"
+        ));
+    }
+    let waiting: usize = running.values().map(|call| call.bytes).sum();
+    if waiting + bytes > MAX_HOST_CALL_BYTES {
+        let megabytes = MAX_HOST_CALL_BYTES >> 20;
+        return Err(format!(
+            "the calls that wait for their answers have more than {megabytes} MB of arguments"
+        ));
+    }
+    Ok(())
 }
 
 fn add_timers<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<ThreadState>) -> Result<()> {
@@ -227,8 +256,13 @@ fn import_module<'js>(ctx: Ctx<'js>, path: String) -> Result<Promise<'js>> {
     Module::import(&ctx, path)
 }
 
+/// A typed array whose bytes the engine holds, so that they count towards the memory of the script.
+fn bytes_in_engine<'js>(ctx: Ctx<'js>, bytes: &[u8]) -> Result<TypedArray<'js, u8>> {
+    TypedArray::new_copy(ctx, bytes)
+}
+
 fn encode<'js>(ctx: Ctx<'js>, text: String) -> Result<TypedArray<'js, u8>> {
-    TypedArray::new(ctx, text.into_bytes())
+    bytes_in_engine(ctx, text.as_bytes())
 }
 
 fn decode(ctx: Ctx<'_>, binary: String, is_fatal: bool) -> Result<String> {
@@ -250,14 +284,14 @@ fn from_base64<'js>(ctx: Ctx<'js>, text: String) -> Result<TypedArray<'js, u8>> 
         })
         .collect();
     match STANDARD_NO_PAD.decode(plain) {
-        Ok(decoded) => TypedArray::new(ctx, decoded),
+        Ok(decoded) => bytes_in_engine(ctx, &decoded),
         Err(_) => Err(Exception::throw_type(&ctx, "the text is no base64")),
     }
 }
 
 fn compute_digest<'js>(ctx: Ctx<'js>, name: String, binary: String) -> Result<TypedArray<'js, u8>> {
     if name == "md5" {
-        return TypedArray::new(ctx, md5(&bytes(&binary)).as_slice());
+        return bytes_in_engine(ctx, md5(&bytes(&binary)).as_slice());
     }
     let algorithm = match &*name {
         "sha1" => &digest::SHA1_FOR_LEGACY_USE_ONLY,
@@ -266,7 +300,7 @@ fn compute_digest<'js>(ctx: Ctx<'js>, name: String, binary: String) -> Result<Ty
         "sha512" => &digest::SHA512,
         _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
     };
-    TypedArray::new(ctx, digest::digest(algorithm, &bytes(&binary)).as_ref())
+    bytes_in_engine(ctx, digest::digest(algorithm, &bytes(&binary)).as_ref())
 }
 
 fn compute_hmac<'js>(
@@ -282,7 +316,7 @@ fn compute_hmac<'js>(
         "sha512" => hmac::HMAC_SHA512,
         _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
     };
-    TypedArray::new(ctx, hmac::sign(&hmac::Key::new(algorithm, &bytes(&key)), &bytes(&binary)).as_ref())
+    bytes_in_engine(ctx, hmac::sign(&hmac::Key::new(algorithm, &bytes(&key)), &bytes(&binary)).as_ref())
 }
 
 /// A key made of a password, by PBKDF2.
@@ -309,18 +343,18 @@ fn password_key<'js>(
     }
     let mut key = vec![0; length as usize];
     pbkdf2::derive(algorithm, rounds, &bytes(&salt), &bytes(&password), &mut key);
-    TypedArray::new(ctx, key)
+    bytes_in_engine(ctx, &key)
 }
 
 fn compress<'js>(ctx: Ctx<'js>, frame: String, binary: String, level: i32) -> Result<TypedArray<'js, u8>> {
     let plain = bytes(&binary);
-    TypedArray::new(ctx, Frame::named(&frame, &plain).pack(&plain, level))
+    bytes_in_engine(ctx, &Frame::named(&frame, &plain).pack(&plain, level))
 }
 
 fn decompress<'js>(ctx: Ctx<'js>, frame: String, binary: String) -> Result<TypedArray<'js, u8>> {
     let packed = bytes(&binary);
     match Frame::named(&frame, &packed).unpack(&packed) {
-        Ok(plain) => TypedArray::new(ctx, plain),
+        Ok(plain) => bytes_in_engine(ctx, &plain),
         Err(error) => Err(Exception::throw_message(&ctx, &error.to_string())),
     }
 }
@@ -331,7 +365,7 @@ fn random<'js>(ctx: Ctx<'js>, count: u32) -> Result<TypedArray<'js, u8>> {
     }
     let mut filled = vec![0; count as usize];
     match rand::SystemRandom::new().fill(&mut filled) {
-        Ok(()) => TypedArray::new(ctx, filled),
+        Ok(()) => bytes_in_engine(ctx, &filled),
         Err(_) => Err(Exception::throw_message(&ctx, "no random bytes")),
     }
 }

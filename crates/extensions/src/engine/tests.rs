@@ -118,6 +118,14 @@ fn limits() -> ScriptLimits {
 }
 
 async fn load_with(files: &[(&str, &str)], host: &Arc<EchoHost>) -> Result<(Script, TempDir), ScriptError> {
+    load_limited(files, host, limits()).await
+}
+
+async fn load_limited(
+    files: &[(&str, &str)],
+    host: &Arc<EchoHost>,
+    limits: ScriptLimits,
+) -> Result<(Script, TempDir), ScriptError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, source) in files {
         let path = folder.path().join(name);
@@ -126,7 +134,7 @@ async fn load_with(files: &[(&str, &str)], host: &Arc<EchoHost>) -> Result<(Scri
     }
     let sources = Arc::new(FileSources::new(folder.path()).unwrap());
     let entry = sources.root().join(files[0].0);
-    Ok((Script::load(entry, sources, host.clone(), limits()).await?, folder))
+    Ok((Script::load(entry, sources, host.clone(), limits).await?, folder))
 }
 
 /// Loads a script whose only handler has the number 1.
@@ -385,13 +393,16 @@ async fn the_platform_is_there() {
     }
 }
 
+/// How long the end of a script may take.
+const ENDING: Duration = Duration::from_secs(20);
+
 #[tokio::test]
 async fn a_script_ends_with_its_timers_and_whatever_it_computes() {
     let host = Arc::new(EchoHost::default());
     for body in ["setInterval(() => {}, 1)", "pi.exec('long')", "pi.on('x', () => {})"] {
         let source = format!("export default (pi) => {{ {body}; }}");
         let (script, _folder) = load_with(&[("guard.ts", &source)], &host).await.unwrap();
-        script.close().await;
+        assert!(script.close(ENDING).await);
     }
     let test =
         load("export default (pi) => { pi.on('x', () => { console.log('began'); for (;;) {} }); }").await;
@@ -401,9 +412,8 @@ async fn a_script_ends_with_its_timers_and_whatever_it_computes() {
     let call = tokio::spawn(async move { called.call(CallKind::Handler, "1", "{}".into()).await });
     host.wait_for("began").await;
     call.abort();
-    // The task lets go of the script; then nobody else has it.
     let _ = call.await;
-    Arc::into_inner(script).expect("the only handle").close().await;
+    assert!(script.close(ENDING).await);
 }
 
 #[tokio::test]
@@ -413,7 +423,7 @@ async fn many_scripts_leave_nothing_behind() {
         let (script, _folder) =
             load_with(&[("a.ts", "export default (pi) => { pi.on('x', () => 1); }")], &host).await.unwrap();
         assert_eq!(script.call(CallKind::Handler, "1", "{}".into()).await.unwrap(), json!(1));
-        script.close().await;
+        assert!(script.close(ENDING).await);
     }
     // The scripts' threads held the host; all of them have ended.
     assert_eq!(Arc::strong_count(&host), 1);
@@ -771,4 +781,88 @@ async fn types_are_imported_and_exported_by_the_words_of_values() {
     let (script, _folder) = load_with(&files, &host).await.unwrap();
     let found = script.call(CallKind::Handler, "1", "{}".into()).await.unwrap();
     assert_eq!(found, json!(["red", 2, "undefined", "undefined", "undefined"]));
+}
+
+#[tokio::test]
+async fn a_script_that_is_stuck_in_the_engine_is_given_up() {
+    // The engine looks whether it is to stop once in thousands of calls, and each of these takes milliseconds.
+    let source = "export default (pi) => { pi.on('x', () => { console.log('began'); const numbers = new Int32Array(4 << 20); for (;;) numbers.indexOf(1); }); }";
+    let TestScript { script, host, _folder } = load(source).await;
+    let script = Arc::new(script);
+    let called = script.clone();
+    let call = tokio::spawn(async move { called.call(CallKind::Handler, "1", "{}".into()).await });
+    host.wait_for("began").await;
+    assert!(!script.close(Duration::from_millis(200)).await);
+    call.abort();
+}
+
+#[tokio::test]
+async fn a_call_that_never_settles_ends_with_its_script() {
+    let TestScript { script, host, _folder } =
+        load("export default (pi) => { pi.on('x', () => { console.log('began'); return new Promise(() => {}); }); }").await;
+    let script = Arc::new(script);
+    let called = script.clone();
+    let call = tokio::spawn(async move { called.call(CallKind::Handler, "1", "{}".into()).await });
+    host.wait_for("began").await;
+    assert!(script.close(ENDING).await);
+    assert!(matches!(call.await.unwrap(), Err(ScriptError::Stopped)));
+}
+
+/// Calls the only handler of a script that has the limits of real ones.
+async fn call_with_usual_limits(source: &str) -> Result<Value, ScriptError> {
+    let host = Arc::new(EchoHost::default());
+    let (script, _folder) =
+        load_limited(&[("guard.ts", source)], &host, ScriptLimits::default()).await.unwrap();
+    script.call(CallKind::Handler, "1", "{}".into()).await
+}
+
+#[tokio::test]
+async fn searches_for_long_texts_can_be_stopped_and_find_what_is_there() {
+    let search = |expression: &str| format!("export default (pi) => {{ pi.on('x', () => {expression}); }}");
+    let endless = search("'a'.repeat(1e7).indexOf('a'.repeat(5e6) + 'b')");
+    let called = call_with_usual_limits(&endless);
+    let ended = tokio::time::timeout(Duration::from_secs(60), called).await.expect("it can be stopped");
+    assert!(matches!(ended, Ok(_) | Err(ScriptError::TooLong(_))), "{ended:?}");
+    for (expression, expected) in [
+        ("('x'.repeat(3e4) + 'ab'.repeat(14e4) + 'c').indexOf('ab'.repeat(135e3) + 'c')", json!(40_000)),
+        ("('x'.repeat(3e4) + 'ab'.repeat(14e4) + 'c').indexOf('ab'.repeat(135e3) + 'c', 5e4)", json!(-1)),
+        ("('x'.repeat(3e4) + 'ab'.repeat(14e4)).includes('ab'.repeat(135e3))", json!(true)),
+        ("'banana'.indexOf('na', 3) + 'banana'.lastIndexOf('na') + 'a-b'.split('-').length", json!(10)),
+        ("'a.a'.replace('a', '$&$&') + 'a.a'.replaceAll('a', (found, at) => at)", json!("aa.a0.2")),
+    ] {
+        assert_eq!(call_with_usual_limits(&search(expression)).await.unwrap(), expected, "{expression}");
+    }
+    let split = search("'a'.repeat(1e7).split('a'.repeat(5e6))");
+    assert!(matches!(call_with_usual_limits(&split).await, Err(ScriptError::Raised(_))));
+}
+
+#[tokio::test]
+async fn bytes_that_the_host_makes_count_towards_the_memory() {
+    let kept = [
+        "new TextEncoder().encode(text)",
+        "Buffer.from(base64, 'base64')",
+        "require('zlib').gunzipSync(packed)",
+    ];
+    for make in kept {
+        let source = format!(
+            "const text = 'x'.repeat(4 << 20); const base64 = Buffer.from(text).toString('base64'); const packed = require('zlib').gzipSync(text); const list = [];\n\
+             export default (pi) => {{ pi.on('x', () => {{ for (let n = 0; n < 100; n++) list.push({make}); return list.length; }}); }}"
+        );
+        let test = load(&source).await;
+        let called = test.script.call(CallKind::Handler, "1", "{}".into()).await;
+        assert!(called.is_err(), "{make}: {called:?}");
+    }
+}
+
+#[tokio::test]
+async fn calls_of_the_host_have_a_limit() {
+    let flood = |arguments: &str, count: u32| {
+        format!(
+            "export default (pi) => {{ pi.on('x', async () => {{ let refused = 0; const calls = []; for (let n = 0; n < {count}; n++) calls.push(pi.exec('echo', [{arguments}]).catch(() => refused++)); await Promise.all(calls); return refused; }}); }}"
+        )
+    };
+    for (arguments, count, refused) in [("'a'", 1_005, 5), ("'a'.repeat(1 << 20)", 66, 3)] {
+        let called = call_with_usual_limits(&flood(arguments, count)).await.unwrap();
+        assert_eq!(called, json!(refused), "{count} calls");
+    }
 }

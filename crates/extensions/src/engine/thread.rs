@@ -54,6 +54,9 @@ const LAZY_PARTS: [(&str, &str); 4] = [
 /// How often the jobs of a slice get more time. After that the script is ended.
 const MAX_EXTENSIONS: u32 = 2;
 
+/// How many rejected promises of one slice are told of.
+const MAX_REJECTIONS: usize = 1_000;
+
 /// How soon a script that waits for its host notices that it was stopped.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -76,6 +79,13 @@ pub enum Job {
         outcome: Result<Value, HostError>,
     },
     Stop,
+}
+
+/// Something that the host does for a script.
+pub struct HostCall {
+    pub abort: AbortHandle,
+    /// Length of its arguments as JSON.
+    pub bytes: usize,
 }
 
 /// What a thread starts with.
@@ -104,7 +114,7 @@ pub struct ThreadState {
     pub timers: RefCell<BTreeMap<(Instant, u64), ()>>,
     pub replies: RefCell<BTreeMap<u64, oneshot::Sender<Result<Value, ScriptError>>>>,
     /// What the host does for the script at the moment.
-    pub host_calls: RefCell<BTreeMap<u64, AbortHandle>>,
+    pub host_calls: RefCell<BTreeMap<u64, HostCall>>,
     /// Promises that were rejected in this slice, and that nobody has taken up yet.
     rejections: RefCell<Vec<ScriptFault>>,
 }
@@ -235,7 +245,7 @@ impl ScriptThread {
                 }
             }
         }
-        state.host_calls.borrow().values().for_each(AbortHandle::abort);
+        state.host_calls.borrow().values().for_each(|call| call.abort.abort());
         // Whoever still waits learns that the script has stopped.
         state.replies.borrow_mut().clear();
     }
@@ -260,7 +270,9 @@ impl Engine {
             let fault = fault_of(&reason);
             let mut rejections = watched.rejections.borrow_mut();
             if !is_handled {
-                rejections.push(fault);
+                if rejections.len() < MAX_REJECTIONS {
+                    rejections.push(fault);
+                }
             } else if let Some(at) = rejections.iter().rposition(|rejected| *rejected == fault) {
                 rejections.remove(at);
             }

@@ -15,7 +15,7 @@
     const id = ++lastId;
     const promise = new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      native.start(id, name, json(args));
+      try { native.start(id, name, json(args)); } catch (error) { waiting.delete(id); throw error; }
     });
     ids.set(promise, id);
     return promise;

@@ -7,6 +7,39 @@
 
   const { well } = bytes;
   const { inspect, format } = inspection;
+
+  // ---- searches for long texts. The engine compares at every place and cannot be stopped meanwhile, so that a
+  // search that could take seconds is done here, in time that grows with the length of both texts.
+  const { apply } = Reflect;
+  const { charCodeAt } = String.prototype;
+  const unit = (text, at) => apply(charCodeAt, text, [at]);
+  const isLongSearch = (text, wanted) =>
+    typeof wanted === "string" && wanted.length > 1024 && typeof text === "string" && text.length * wanted.length > 2 ** 36;
+  function findLong(text, wanted, from) {
+    const borders = new Int32Array(wanted.length);
+    for (let at = 1, border = 0; at < wanted.length; at++) {
+      while (border > 0 && unit(wanted, at) !== unit(wanted, border)) border = borders[border - 1];
+      if (unit(wanted, at) === unit(wanted, border)) border++;
+      borders[at] = border;
+    }
+    for (let at = Math.max(0, Math.trunc(from) || 0), matched = 0; at < text.length; at++) {
+      while (matched > 0 && unit(text, at) !== unit(wanted, matched)) matched = borders[matched - 1];
+      if (unit(text, at) === unit(wanted, matched)) matched++;
+      if (matched === wanted.length) return at - matched + 1;
+    }
+    return -1;
+  }
+  const limitSearch = (name, search) => {
+    const plain = String.prototype[name];
+    const limited = { [name](wanted, other) { return isLongSearch(this, wanted) ? search(`${this}`, wanted, other) : apply(plain, this, [wanted, other]); } }[name];
+    Object.defineProperty(String.prototype, name, { value: limited, writable: true, configurable: true });
+  };
+  limitSearch("indexOf", findLong);
+  limitSearch("includes", (text, wanted, from) => findLong(text, wanted, from) >= 0);
+  for (const name of ["lastIndexOf", "split", "replace", "replaceAll"]) {
+    limitSearch(name, () => { throw new RangeError(`${name}: the text and what is looked for in it are too long together`); });
+  }
+
   const log = (level) => (...values) => native.log(level, well(format(...values)));
   define("console", {
     log: log("info"), info: log("info"), warn: log("warn"), error: log("error"), debug: log("debug"), trace: log("debug"),

@@ -19,6 +19,7 @@ use super::super::messages::{
     arguments_from_script, content_from_script, custom_message, image_from_script, images_to_script,
     input_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
 };
+use super::super::tool::{limit_details, limit_parts};
 use super::Subscriber;
 
 impl Subscriber<'_> {
@@ -84,8 +85,8 @@ impl Subscriber<'_> {
                         is_error: event.is_error,
                     },
                     |_, reply| ToolResultReply {
-                        content: reply.content.map(content_from_script),
-                        details: reply.details,
+                        content: reply.content.map(content_from_script).map(limit_parts),
+                        details: reply.details.as_ref().and_then(limit_details),
                         is_error: reply.is_error,
                     },
                 )

@@ -4,12 +4,15 @@ use std::sync::Weak;
 
 use futures_util::future::BoxFuture;
 use hardpan_agent::Delivery;
-use hardpan_agent::events::{FaceChange, HandlerFault};
+use hardpan_agent::events::FaceChange;
 use hardpan_extensions::{HostError, LogLevel, ScriptFault, ScriptHost};
 use serde_json::{Value, json};
 
 use super::super::api::to_script;
 use super::super::{entries, exec, files, model_calls, models, network, providers, questions, sessions};
+use super::limits::{
+    MAX_DESCRIPTION, MAX_HANDLERS, MAX_MESSAGE_BYTES, MAX_REGISTERED, check_count, check_size, cut_text,
+};
 use super::{ExtensionHost, failed, lock, machine, optional_text, text};
 
 impl ScriptHost for ExtensionHost {
@@ -62,7 +65,11 @@ impl ScriptHost for ExtensionHost {
         match name {
             "on" => {
                 let (event, handler) = (text(&arguments, "event")?, text(&arguments, "handler")?);
-                lock(&self.registered).handlers.push((event.into(), handler.into()));
+                {
+                    let handlers = &mut lock(&self.registered).handlers;
+                    check_count("handlers of events", handlers.len(), MAX_HANDLERS)?;
+                    handlers.push((event.into(), handler.into()));
+                }
                 if let Some(me) = lock(&self.script).upgrade().and(self.me.upgrade()) {
                     me.subscribe(event, handler);
                 }
@@ -94,12 +101,20 @@ impl ScriptHost for ExtensionHost {
             "registerCommand" => self.register_command(&arguments)?,
             "registerFlag" => {
                 let name = text(&arguments, "name")?.to_owned();
-                lock(&self.registered).flags.entry(name).or_insert(arguments);
+                let flags = &mut lock(&self.registered).flags;
+                if !flags.contains_key(&name) {
+                    check_count("flags", flags.len(), MAX_REGISTERED)?;
+                    check_size("a flag", &arguments, MAX_DESCRIPTION)?;
+                    flags.insert(name, arguments);
+                }
             }
             "flag" => return Ok(self.flag(text(&arguments, "name")?)),
             "registerShortcut" => {
                 let (key, does) = (text(&arguments, "key")?, optional_text(&arguments, "description"));
-                lock(&self.registered).shortcuts.insert(key.to_owned(), does.unwrap_or_default());
+                let does = cut_text(&does.unwrap_or_default(), MAX_DESCRIPTION);
+                let shortcuts = &mut lock(&self.registered).shortcuts;
+                check_count("shortcuts", shortcuts.len(), MAX_REGISTERED)?;
+                shortcuts.insert(key.to_owned(), does);
             }
             "registerProvider" => {
                 let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
@@ -117,7 +132,9 @@ impl ScriptHost for ExtensionHost {
                 let channel = text(&arguments, "channel")?;
                 let mut listeners = lock(&self.bus.listeners);
                 // Once for each channel: the script knows its own listeners.
-                if !listeners.iter().any(|(name, host)| name == channel && host.ptr_eq(&self.me)) {
+                let own = listeners.iter().filter(|(_, host)| host.ptr_eq(&self.me));
+                if !own.clone().any(|(name, _)| name == channel) {
+                    check_count("channels", own.count(), MAX_REGISTERED)?;
                     listeners.push((channel.into(), self.me.clone()));
                 }
             }
@@ -127,17 +144,21 @@ impl ScriptHost for ExtensionHost {
                     |(name, host): &(String, Weak<ExtensionHost>)| name == channel && host.ptr_eq(&self.me);
                 lock(&self.bus.listeners).retain(|listener| !is_meant(listener));
             }
-            "bus.emit" => self.emit_on_bus(text(&arguments, "channel")?, &arguments["data"]),
+            "bus.emit" => self.emit_on_bus(text(&arguments, "channel")?, &arguments["data"])?,
             "ui.notify" => self.notify(&arguments)?,
             "toolUpdate" => {
                 if let Some(sender) = lock(&self.updates).get(text(&arguments, "callId")?) {
-                    // The call may have ended.
-                    let _ = sender.send(arguments["content"].clone());
+                    // The call may have ended; of a flood, what does not fit is left out.
+                    let _ = sender.try_send(arguments["content"].clone());
                 }
             }
             "ephemeral" => self.agent()?.add_ephemeral(&self.name, text(&arguments, "text")?),
-            "sendMessage" => self.send_message(&arguments)?,
+            "sendMessage" => {
+                check_size("a message", &arguments, MAX_MESSAGE_BYTES)?;
+                self.send_message(&arguments)?;
+            }
             "sendUserMessage" => {
+                check_size("a message", &arguments, MAX_MESSAGE_BYTES)?;
                 let delivery = match arguments["deliverAs"].as_str() {
                     Some("steer") => Delivery::Steer,
                     _ => Delivery::FollowUp,
@@ -150,16 +171,19 @@ impl ScriptHost for ExtensionHost {
                 if custom_type.starts_with(entries::OWN_TYPES) {
                     return Err(HostError(format!("{custom_type} is a type of Hardpan's own entries")));
                 }
+                self.count_stored(&agent, &arguments)?;
                 let stored = agent.store_extension_state(custom_type, data);
                 self.setting.runtime.block_on(stored).map_err(failed)?;
             }
             "setSessionName" => {
                 let agent = self.agent()?;
+                self.count_stored(&agent, &arguments)?;
                 let renamed = agent.rename_session(text(&arguments, "name")?);
                 self.setting.runtime.block_on(renamed).map_err(failed)?;
             }
             "setLabel" => {
                 let agent = self.agent()?;
+                self.count_stored(&agent, &arguments)?;
                 let labelled = agent.label_entry(text(&arguments, "entry")?, arguments["label"].as_str());
                 self.setting.runtime.block_on(labelled).map_err(failed)?;
             }
@@ -247,10 +271,6 @@ impl ScriptHost for ExtensionHost {
     }
 
     fn fault(&self, fault: ScriptFault) {
-        tracing::warn!(extension = &*self.name, "{fault}");
-        if let Ok(agent) = self.agent() {
-            let message = fault.to_string();
-            agent.report_fault(HandlerFault { owner: self.name.clone(), event: "background", message });
-        }
+        self.tell_fault(&fault);
     }
 }

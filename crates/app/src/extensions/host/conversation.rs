@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::api::{CommandInfo, CommandSource, NewMessage, SourceInfo, ToolInfo, to_script};
 use super::super::messages::{custom_message, parts_from_script};
+use super::limits::json_bytes;
 use super::{ExtensionHost, failed, lock};
 
 /// Tells the user what the extension sent in vain.
@@ -75,6 +76,12 @@ impl ExtensionHost {
                 report(&me, agent.queue_claimed(input, delivery, claim).await);
             });
         });
+    }
+
+    /// Counts what is to be stored in the session; an error if it is too much.
+    pub(super) fn count_stored(&self, agent: &Agent, stored: &Value) -> Result<(), HostError> {
+        let session = agent.session().0;
+        self.setting.stored_bytes.count(&self.name, &session, json_bytes(stored))
     }
 
     pub(super) fn send(&self, work: impl Future<Output = ()> + Send + 'static) {

@@ -1,15 +1,40 @@
-//! What an extension shows in the face.
+//! What an extension shows in the face: no more and no faster than a face can take.
 
-use hardpan_agent::events::{FaceChange, Note, NoteKind, NoteLevel, WidgetPlace};
-use hardpan_extensions::HostError;
+use hardpan_agent::events::{FaceChange, HandlerFault, Note, NoteKind, NoteLevel, WidgetPlace};
+use hardpan_extensions::{HostError, ScriptFault};
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::{ExtensionHost, text};
+use super::limits::{FACE_INTERVAL, FaceDecision, MAX_NOTE, RateDecision, cut_text};
+use super::{ExtensionHost, lock, text};
 
 impl ExtensionHost {
     pub(super) fn change_face(&self, change: FaceChange) -> Result<(), HostError> {
-        self.agent()?.change_face(&self.name, change);
+        let agent = self.agent()?;
+        let mut queue = lock(&self.face_queue);
+        match queue.take(change, Instant::now())? {
+            FaceDecision::Shown(change) => agent.change_face(&self.name, change),
+            FaceDecision::Waits { is_first: false } => {}
+            FaceDecision::Waits { is_first: true } => {
+                let me = self.me.clone();
+                self.setting.runtime.spawn(async move {
+                    tokio::time::sleep(FACE_INTERVAL).await;
+                    if let Some(host) = me.upgrade() {
+                        host.show_waiting();
+                    }
+                });
+            }
+        }
         Ok(())
+    }
+
+    fn show_waiting(&self) {
+        let Ok(agent) = self.agent() else { return };
+        // Under the lock, so that a later change does not come first.
+        let mut queue = lock(&self.face_queue);
+        for change in queue.take_waiting(Instant::now()) {
+            agent.change_face(&self.name, change);
+        }
     }
 
     pub(super) fn change_widget(&self, arguments: &Value) -> Result<(), HostError> {
@@ -24,9 +49,54 @@ impl ExtensionHost {
     }
 
     pub(super) fn notify(&self, arguments: &Value) -> Result<(), HostError> {
-        let level = serde_json::from_value(arguments["level"].clone()).unwrap_or(NoteLevel::Info);
-        let kind = NoteKind::Extension { extension: self.name.clone(), level };
-        self.agent()?.publish_note(&Note { text: text(arguments, "text")?.to_owned(), kind });
+        let (agent, text) = (self.agent()?, text(arguments, "text")?);
+        let decision = lock(&self.note_rate).count(Instant::now());
+        match decision {
+            RateDecision::Passes => {
+                let level = serde_json::from_value(arguments["level"].clone()).unwrap_or(NoteLevel::Info);
+                let kind = NoteKind::Extension { extension: self.name.clone(), level };
+                agent.publish_note(&Note { text: cut_text(text, MAX_NOTE), kind });
+            }
+            RateDecision::FirstLeftOut(wait) => {
+                let me = self.me.clone();
+                self.setting.runtime.spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    let Some(host) = me.upgrade() else { return };
+                    let count = lock(&host.note_rate).take_left_out();
+                    let Ok(agent) = host.agent() else { return };
+                    let kind =
+                        NoteKind::Extension { extension: host.name.clone(), level: NoteLevel::Warning };
+                    agent.publish_note(&Note { text: format!("{count} more notes were left out"), kind });
+                });
+            }
+            RateDecision::LeftOut => {}
+        }
         Ok(())
+    }
+
+    /// Tells the person of a fault of the script, unless there were too many.
+    pub(super) fn tell_fault(&self, fault: &ScriptFault) {
+        let decision = lock(&self.fault_rate).count(Instant::now());
+        match decision {
+            RateDecision::Passes => self.report(cut_text(&fault.to_string(), MAX_NOTE)),
+            RateDecision::FirstLeftOut(wait) => {
+                let me = self.me.clone();
+                self.setting.runtime.spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    if let Some(host) = me.upgrade() {
+                        let count = lock(&host.fault_rate).take_left_out();
+                        host.report(format!("{count} more faults were left out"));
+                    }
+                });
+            }
+            RateDecision::LeftOut => {}
+        }
+    }
+
+    fn report(&self, message: String) {
+        tracing::warn!(extension = &*self.name, "{message}");
+        if let Ok(agent) = self.agent() {
+            agent.report_fault(HandlerFault { owner: self.name.clone(), event: "background", message });
+        }
     }
 }

@@ -13,8 +13,8 @@ use super::super::api::ScriptEvent;
 use super::super::events;
 use super::{ExtensionHost, lock};
 
-/// How long a handler may take when the extension is loaded anew.
-const RAISE_TIME: Duration = Duration::from_secs(30);
+/// How many updates of a tool call wait for the face; of more, some are left out.
+const MAX_UPDATES: usize = 64;
 
 /// A command that an extension may run while this is there.
 pub struct AllowedCommand {
@@ -32,8 +32,9 @@ impl Drop for AllowedCommand {
 }
 
 impl ExtensionHost {
-    /// Calls the extension's own handlers of an event, apart from all others. A fault is reported.
-    pub async fn raise<P: ScriptEvent>(&self, event: P) {
+    /// Calls the extension's own handlers of an event, apart from all others, each for as long as `limit`. A
+    /// fault is reported.
+    pub async fn raise<P: ScriptEvent>(&self, event: P, limit: Duration) {
         let payload = event.to_json();
         let handlers: Vec<String> = {
             let registered = lock(&self.registered);
@@ -41,11 +42,11 @@ impl ExtensionHost {
             of_event.map(|(_, handler)| handler.clone()).collect()
         };
         for handler in handlers {
-            let called = tokio::time::timeout(RAISE_TIME, self.call_handler(&handler, payload.clone())).await;
+            let called = tokio::time::timeout(limit, self.call_handler(&handler, payload.clone())).await;
             let fault = match called {
                 Ok(Ok(_)) => continue,
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("{} took longer than {} s", P::NAME, RAISE_TIME.as_secs()),
+                Err(_) => format!("{} took longer than {} s", P::NAME, limit.as_secs()),
             };
             self.fault(ScriptFault { message: fault, place: None });
         }
@@ -117,8 +118,8 @@ impl ExtensionHost {
     }
 
     /// Receives the updates of a tool call.
-    pub fn follow_updates(&self, call: &str) -> mpsc::UnboundedReceiver<Value> {
-        let (sender, receiver) = mpsc::unbounded_channel();
+    pub fn follow_updates(&self, call: &str) -> mpsc::Receiver<Value> {
+        let (sender, receiver) = mpsc::channel(MAX_UPDATES);
         lock(&self.updates).insert(call.to_owned(), sender);
         receiver
     }

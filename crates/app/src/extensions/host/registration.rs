@@ -10,11 +10,15 @@ use serde_json::{Value, json};
 
 use super::super::events;
 use super::super::tool::ExtensionTool;
+use super::limits::{MAX_DESCRIPTION, MAX_REGISTERED, check_count, check_size, cut_text};
 use super::{ExtensionHost, lock, text};
 
 /// The built-in tools that an extension's tool of the same name takes the place of. The others belong to
 /// what Hardpan keeps of a conversation.
 const REPLACEABLE_TOOLS: [&str; 7] = ["bash", "edit", "find", "grep", "ls", "read", "write"];
+
+/// The largest tool, as JSON: its description and its schema go to the model with every request.
+const MAX_TOOL_BYTES: usize = 256 << 10;
 
 #[derive(Default)]
 pub(super) struct Registered {
@@ -87,6 +91,13 @@ impl ExtensionHost {
     pub(super) fn register_tool(&self, described: &Value) -> Result<(), HostError> {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
         let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
+        check_size("the description of a tool", described, MAX_TOOL_BYTES)?;
+        {
+            let registered = lock(&self.registered);
+            if !registered.tools.contains(&name) {
+                check_count("tools", registered.tools.len(), MAX_REGISTERED)?;
+            }
+        }
         // The first to take a name keeps it; the others are told of, and the conversation goes on.
         let tools = agent.tools();
         let result = if REPLACEABLE_TOOLS.contains(&&*name) && tools.is_built_in(&name) {
@@ -110,11 +121,17 @@ impl ExtensionHost {
 
     pub(super) fn register_command(&self, described: &Value) -> Result<(), HostError> {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
-        let known = lock(&self.registered).commands.get(&name).cloned();
+        let known = {
+            let registered = lock(&self.registered);
+            if !registered.commands.contains_key(&name) {
+                check_count("commands", registered.commands.len(), MAX_REGISTERED)?;
+            }
+            registered.commands.get(&name).cloned()
+        };
         let typed_name = known.unwrap_or_else(|| self.name_command(&agent, &name));
         let (me, key) = (self.me.clone(), name.clone());
-        let description = described["description"].as_str().unwrap_or_default();
-        let mut command = Command::new(description, move |arguments, _| {
+        let description = cut_text(described["description"].as_str().unwrap_or_default(), MAX_DESCRIPTION);
+        let mut command = Command::new(&description, move |arguments, _| {
             let (me, key) = (me.clone(), key.clone());
             async move {
                 let host = me.upgrade().ok_or(CommandError::Crashed)?;
