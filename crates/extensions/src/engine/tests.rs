@@ -810,9 +810,10 @@ async fn a_call_that_never_settles_ends_with_its_script() {
 
 /// Calls the only handler of a script that has the limits of real ones.
 async fn call_with_usual_limits(source: &str) -> Result<Value, ScriptError> {
+    // A build for tests is slow.
+    let patient = ScriptLimits { slice: Duration::from_secs(20), ..ScriptLimits::default() };
     let host = Arc::new(EchoHost::default());
-    let (script, _folder) =
-        load_limited(&[("guard.ts", source)], &host, ScriptLimits::default()).await.unwrap();
+    let (script, _folder) = load_limited(&[("guard.ts", source)], &host, patient).await.unwrap();
     script.call(CallKind::Handler, "1", "{}".into()).await
 }
 
@@ -845,11 +846,10 @@ async fn bytes_that_the_host_makes_count_towards_the_memory() {
     ];
     for make in kept {
         let source = format!(
-            "const text = 'x'.repeat(4 << 20); const base64 = Buffer.from(text).toString('base64'); const packed = require('zlib').gzipSync(text); const list = [];\n\
-             export default (pi) => {{ pi.on('x', () => {{ for (let n = 0; n < 100; n++) list.push({make}); return list.length; }}); }}"
+            "const text = 'x'.repeat(1 << 20); const base64 = Buffer.from(text).toString('base64'); const packed = require('zlib').gzipSync(text); const list = [];\n\
+             export default (pi) => {{ pi.on('x', () => {{ for (let n = 0; n < 200; n++) list.push({make}); return list.length; }}); }}"
         );
-        let test = load(&source).await;
-        let called = test.script.call(CallKind::Handler, "1", "{}".into()).await;
+        let called = call_with_usual_limits(&source).await;
         assert!(called.is_err(), "{make}: {called:?}");
     }
 }

@@ -35,7 +35,7 @@ const MAX_WIDGET_LINES: usize = 100;
 const MAX_EDITOR_TEXT: usize = 256 << 10;
 
 /// The longest note, in bytes.
-pub const MAX_NOTE: usize = 10 << 10;
+pub const MAX_NOTE: usize = 32 << 10;
 
 /// How many notes, faults or changes of the face an extension may have in [`RATE_TIME`].
 const MAX_IN_TIME: u32 = 100;
