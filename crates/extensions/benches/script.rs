@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails fails")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_extensions::{
@@ -34,12 +35,15 @@ async fn load(folder: &std::path::Path, source: &str) -> Script {
     Script::load(entry, sources, Arc::new(SilentHost), ScriptLimits::default()).await.unwrap()
 }
 
+/// More than a script ever takes to end.
+const ENDING: Duration = Duration::from_secs(10);
+
 const EMPTY: &str = "export default (pi: any) => { pi.on('x', async () => {}); }";
 
 #[divan::bench]
 fn load_and_close(bencher: divan::Bencher) {
     let (runtime, folder) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
-    bencher.bench_local(|| runtime.block_on(async { load(folder.path(), EMPTY).await.close().await }));
+    bencher.bench_local(|| runtime.block_on(async { load(folder.path(), EMPTY).await.close(ENDING).await }));
 }
 
 #[divan::bench]

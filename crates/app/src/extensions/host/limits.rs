@@ -261,9 +261,12 @@ fn cut_change(change: FaceChange) -> FaceChange {
     }
 }
 
+/// An extension and a session.
+type ExtensionSession = (Arc<str>, Arc<str>);
+
 /// How much each extension has stored in each session.
 #[derive(Default)]
-pub struct StoredBytes(Mutex<BTreeMap<(Arc<str>, Arc<str>), usize>>);
+pub struct StoredBytes(Mutex<BTreeMap<ExtensionSession, usize>>);
 
 impl StoredBytes {
     /// Counts what an extension wants to store in a session; an error if it is too much.
