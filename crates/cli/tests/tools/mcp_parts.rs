@@ -336,7 +336,12 @@ fn an_address_is_shown_and_never_opened() {
     let mut client = RpcClient::start(&cli, &[]);
     for (is_yes, action) in [(true, "accept"), (false, "decline")] {
         client.prompt("Call it");
-        let question = client.next_question();
+        let mut question = client.next_question();
+        // What the server asks at its start is put to the person if the call has begun by then.
+        if question["title"].as_str().is_some_and(|title| title.contains("Early")) {
+            client.answer(&question, "Decline");
+            question = client.next_question();
+        }
         assert_eq!(question["title"], "The MCP server asking asks you to visit sign.example");
         let message = question["message"].as_str().expect("a message");
         assert!(message.contains("Sign the paper.\nhttps://sign.example/paper\n"), "{message}");

@@ -411,7 +411,11 @@
     running.set(id, controller);
     run(kind, key, payload, controller.signal)
       .then((value) => native.finish(id, true, json(value)))
-      .catch((error) => native.finish(id, false, json(platform.describe(error))))
+      .catch((error) => {
+        let fault = '{"message":"an error whose text does not fit into memory"}';
+        try { fault = json(platform.describe(error)); } catch { /* whoever called gets an answer in any case */ }
+        native.finish(id, false, fault);
+      })
       .finally(() => running.delete(id));
   }
   const abandon = (id) => { const controller = running.get(id); running.delete(id); controller?.abort(); };

@@ -47,11 +47,14 @@
     assert(condition, ...values) { if (!condition) log("error")("Assertion failed", ...values); },
   });
 
-  // ---- faults
+  // ---- faults. A text of many megabytes in an error would not fit into memory a second time.
+  const MAX_FAULT_TEXT = 100_000;
+  const shortText = (text) => (text.length > MAX_FAULT_TEXT ? text.slice(0, MAX_FAULT_TEXT) : text);
+  const messageOf = (error) => shortText(typeof error.message === "string" ? error.message : String(error.message ?? ""));
   // A stack begins with the error itself, as programs expect that show it alone.
   Error.prepareStackTrace = (error, frames) => {
     let head = "Error";
-    try { head = String(error); } catch { /* it has no text */ }
+    try { head = typeof error.message === "string" && error.message.length > MAX_FAULT_TEXT ? `${error.name}: ${messageOf(error)}` : String(error); } catch { /* it has no text */ }
     return [head, ...frames.map((frame) => {
       const place = `${frame.getFileName() ?? "<anonymous>"}:${frame.getLineNumber() ?? 0}:${frame.getColumnNumber() ?? 0}`;
       const name = frame.getFunctionName();
@@ -59,7 +62,8 @@
     })].join("\n");
   };
   const placeIn = (stack) => {
-    for (const line of String(stack ?? "").split("\n")) {
+    // The places are at its end.
+    for (const line of String(stack ?? "").slice(-MAX_FAULT_TEXT).split("\n")) {
       const found = /^\s*at (?:.*\()?\/(?:.*\/)?([^/()]+:\d+(?::\d+)?)\)?\s*$/.exec(line);
       if (found) return found[1];
     }
@@ -68,9 +72,10 @@
   function describe(error) {
     if (error instanceof Error) {
       const name = error.name || "Error";
-      return { message: well(error.message ? `${name}: ${error.message}` : name), place: placeIn(error.stack) };
+      const message = messageOf(error);
+      return { message: well(message ? `${name}: ${message}` : name), place: placeIn(error.stack) };
     }
-    return { message: well(typeof error === "string" ? error : inspect(error)) };
+    return { message: well(shortText(typeof error === "string" ? error : inspect(error))) };
   }
   const report = (error) => {
     const { message, place } = describe(error);
