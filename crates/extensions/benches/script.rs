@@ -46,6 +46,16 @@ fn load_and_close(bencher: divan::Bencher) {
     bencher.bench_local(|| runtime.block_on(async { load(folder.path(), EMPTY).await.close(ENDING).await }));
 }
 
+/// The packages that published extensions import are evaluated when one of them is needed.
+#[divan::bench]
+fn load_with_packages_and_close(bencher: divan::Bencher) {
+    let (runtime, folder) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    let source =
+        format!("import {{ Type }} from 'typebox';\n{EMPTY}\nexport const schema = Type.Object({{}});");
+    bencher
+        .bench_local(|| runtime.block_on(async { load(folder.path(), &source).await.close(ENDING).await }));
+}
+
 #[divan::bench]
 fn empty_async_handler(bencher: divan::Bencher) {
     let (runtime, folder) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());

@@ -25,27 +25,27 @@ const API: &str = include_str!("../js/api.js");
 const BYTES: &str = include_str!("../js/bytes.js");
 const INSPECT: &str = include_str!("../js/inspect.js");
 const PLATFORM: &str = include_str!("../js/platform.js");
-const PACKAGES: &str = include_str!("../js/packages.js");
-const SCHEMAS: &str = include_str!("../js/schemas.js");
-const YAML: &str = include_str!("../js/yaml.js");
-const TERMINAL_TEXT: &str = include_str!("../js/terminal_text.js");
-const SESSIONS: &str = include_str!("../js/sessions.js");
 const NODE: &str = include_str!("../js/node.js");
 const NODE_PATH: &str = include_str!("../js/node_path.js");
 const NODE_FILES: &str = include_str!("../js/node_files.js");
 const NODE_CRYPTO: &str = include_str!("../js/node_crypto.js");
 const PROCESSES: &str = include_str!("../js/processes.js");
-const CODING_AGENT: &str = include_str!("../js/coding_agent.js");
-const MODELS: &str = include_str!("../js/models.js");
 const PROVIDERS: &str = include_str!("../js/providers.js");
-const PROVIDER_PARTS: &str = include_str!("../js/provider_parts.js");
-const COMPONENTS: &str = include_str!("../js/components.js");
 const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
 
 /// Parts of it that are evaluated when a script first needs them, by the names that `node.js` uses.
-const LAZY_PARTS: [(&str, &str); 4] = [
+const LAZY_PARTS: [(&str, &str); 13] = [
     ("assert", include_str!("../js/assert.js")),
+    ("coding-agent", include_str!("../js/coding_agent.js")),
+    ("components", include_str!("../js/components.js")),
+    ("models", include_str!("../js/models.js")),
+    ("packages", include_str!("../js/packages.js")),
+    ("provider-parts", include_str!("../js/provider_parts.js")),
+    ("schemas", include_str!("../js/schemas.js")),
+    ("sessions", include_str!("../js/sessions.js")),
+    ("terminal", include_str!("../js/terminal_text.js")),
+    ("yaml", include_str!("../js/yaml.js")),
     ("streams", include_str!("../js/streams.js")),
     ("http", include_str!("../js/http.js")),
     ("small-modules", include_str!("../js/small_modules.js")),
@@ -294,14 +294,6 @@ impl Engine {
         let platform: Object = evaluate(PLATFORM, "platform")?.call((native.clone(), bytes, inspection))?;
         evaluate(INTL, "intl")?.call::<_, ()>((platform.get::<_, Function>("define")?,))?;
         evaluate(FETCH, "fetch")?.call::<_, ()>((native.clone(), platform.clone()))?;
-        let package_parts = Object::new(ctx.clone())?;
-        for (name, source) in
-            [("schemas", SCHEMAS), ("yaml", YAML), ("terminal", TERMINAL_TEXT), ("sessions", SESSIONS)]
-        {
-            package_parts.set(name, evaluate(source, name)?.call::<_, Object>(())?)?;
-        }
-        let packages: Object =
-            evaluate(PACKAGES, "packages")?.call((native.clone(), platform.clone(), package_parts))?;
         let node_parts = Object::new(ctx.clone())?;
         let sources =
             [("processes", PROCESSES), ("path", NODE_PATH), ("files", NODE_FILES), ("crypto", NODE_CRYPTO)];
@@ -309,26 +301,10 @@ impl Engine {
             node_parts.set(name, evaluate(source, name)?)?;
         }
         let lazy_part = Function::new(ctx.clone(), evaluate_lazy_part)?;
-        let modules: Object = evaluate(NODE, "node")?.call((
-            native.clone(),
-            platform.clone(),
-            packages,
-            node_parts,
-            lazy_part,
-        ))?;
-        let built_in: Function = modules.get("builtIn")?;
-        evaluate(CODING_AGENT, "coding-agent")?.call::<_, ()>((platform.clone(), built_in.clone()))?;
-        let models: Object = evaluate(MODELS, "models")?.call((platform.clone(), built_in.clone()))?;
-        platform.set("models", models)?;
+        let modules: Object =
+            evaluate(NODE, "node")?.call((native.clone(), platform.clone(), node_parts, lazy_part))?;
         let providers: Object = evaluate(PROVIDERS, "providers")?.call((platform.clone(),))?;
         platform.set("providers", providers)?;
-        let parts: Object =
-            evaluate(PROVIDER_PARTS, "provider-parts")?.call((platform.clone(), built_in.clone()))?;
-        platform.set("providerParts", parts)?;
-        let components: Object = evaluate(COMPONENTS, "components")?.call((platform.clone(), built_in))?;
-        for name in ["runCustom", "followWidget"] {
-            platform.set(name, components.get::<_, Function>(name)?)?;
-        }
         // The built-in modules read their content from a module that extensions cannot import.
         ctx.globals().set(modules::INTERNAL_GLOBAL, modules)?;
         let (_, evaluated) =

@@ -3,7 +3,6 @@
 (function (native, platform) {
   "use strict";
   const { parse, stringify } = JSON;
-  const { validate, plainTheme } = platform.helpers;
   const json = (value) => stringify(value === undefined ? null : value) ?? "null";
   const now = (name, args) => parse(native.now(name, json(args))) ?? undefined;
 
@@ -72,12 +71,11 @@
     getEditorText: () => now("ui.getEditorText") ?? "", getAllThemes: () => [], getTheme: () => undefined,
     setTheme: () => ({ success: false, error: "themes cannot be changed by extensions here" }),
     onTerminalInput: () => () => {}, getToolsExpanded: () => false,
-    theme: plainTheme,
+    get theme() { return platform.helpers.plainTheme; },
   };
   for (const name of ["setFooter", "setHeader", "setEditorComponent", "getEditorComponent", "addAutocompleteProvider", "setWorkingIndicator", "setWorkingVisible", "setHiddenThinkingLabel", "setToolsExpanded"]) {
     ui[name] = () => notShown(name);
   }
-  const { sessions } = platform.helpers;
   const branch = () => now("session.branch");
   const pathTo = (id) => {
     const byId = new Map(now("session.entries").map((entry) => [entry.id, entry]));
@@ -101,10 +99,12 @@
     getSessionId: () => now("session.info").id, getSessionFile: () => now("session.info").file,
     getSessionDir: () => now("session.info").folder, getSessionName: () => now("session.info").name,
     getHeader: () => ({ type: "session", version: 3, id: now("session.info").id, timestamp: now("session.entries")[0]?.timestamp ?? new Date().toISOString(), cwd: now("cwd") }), getCwd: () => now("cwd"), isPersisted: () => true, usesDefaultSessionDir: () => true,
-    buildContextEntries: () => sessions.buildContextEntries(branch()), buildSessionProjection: () => sessions.buildSessionProjection(branch()), buildSessionContext: () => sessions.buildSessionContext(branch()), getLabel: (id) => labelOf(now("session.entries"), id),
+    buildContextEntries: () => platform.helpers.sessions.buildContextEntries(branch()), buildSessionProjection: () => platform.helpers.sessions.buildSessionProjection(branch()), buildSessionContext: () => platform.helpers.sessions.buildSessionContext(branch()), getLabel: (id) => labelOf(now("session.entries"), id),
   };
+  // What `models.js` has.
+  const MODEL_CALLS = ["complete", "completeSimple", "stream", "streamSimple", "hasConfiguredAuth", "getApiKey", "getApiKeyForProvider", "getApiKeyAndHeaders", "getProviderAuthStatus", "getProviderAuth"];
   const modelRegistry = {
-    ...platform.models,
+    ...Object.fromEntries(MODEL_CALLS.map((name) => [name, (...given) => platform.models[name](...given)])),
     getAll: () => now("models"), getAvailable: () => now("models", { available: true }),
     find: (provider, id) => now("models.find", { provider, id }),
     isUsingOAuth: (model) => now("providers.login", { provider: model?.provider }) === true,
@@ -377,7 +377,7 @@
     const tool = tools.get(name);
     if (!tool) throw new Error(`there is no tool ${name}`);
     const prepared = tool.prepareArguments ? tool.prepareArguments(args) : args;
-    const params = validate(name, tool.parameters, prepared);
+    const params = platform.helpers.validate(name, tool.parameters, prepared);
     let isDone = false;
     const update = (partial) => { if (!isDone) now("toolUpdate", { callId, content: partial?.content ?? [] }); };
     try {

@@ -1,6 +1,6 @@
 // The modules of Node that extensions import, as far as a host can serve them. Evaluated as a
 // function; returns all built-in modules by name.
-(function (native, platform, packages, parts, evaluatePart) {
+(function (native, platform, parts, evaluatePart) {
   "use strict";
   const { Buffer, binary, decodeText, inspect, format, define } = platform;
   const now = (name, args) => JSON.parse(native.now(name, JSON.stringify(args ?? null))) ?? undefined;
@@ -126,7 +126,7 @@
   const isView = (kind) => (value) => value instanceof kind;
   const util = {
     promisify, inspect, format,
-    stripVTControlCharacters: packages.helpers.plain,
+    stripVTControlCharacters: (text) => platform.helpers.plain(text),
     isDeepStrictEqual: (one, other) => comparisons().isAlike(one, other, true), parseArgs: (options) => comparisons().parseArgs(options),
     formatWithOptions: (_options, ...values) => format(...values), _extend: Object.assign, getSystemErrorName: (errno) => `errno ${errno}`,
     parseEnv: (text) => Object.fromEntries([...String(text).matchAll(/^\s*(?:export\s+)?([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#\n]*))/gm)].map(([, name, double, single, plain]) => [name, double?.replaceAll("\\n", "\n") ?? single ?? plain.trim()])),
@@ -300,7 +300,23 @@
   const connections = once(() => evaluatePart("http")(platform, { EventEmitter, stream: streams().stream, url, net }));
   const comparisons = once(() => evaluatePart("assert")(platform));
   const smallModules = once(() => evaluatePart("small-modules")(native, platform, { EventEmitter, stream: streams().stream }));
+  // The packages of published extensions, a third of all that is here: most extensions import their types alone.
+  let packages;
+  function packageParts() {
+    if (packages) return packages;
+    const made = (name) => evaluatePart(name)();
+    const { helpers, ...modules } = evaluatePart("packages")(native, platform, { schemas: made("schemas"), yaml: made("yaml"), terminal: made("terminal"), sessions: made("sessions") });
+    packages = { helpers };
+    Object.assign(all, modules);
+    evaluatePart("coding-agent")(platform, builtIn);
+    packages.models = evaluatePart("models")(platform, builtIn);
+    packages.providerParts = evaluatePart("provider-parts")(platform, builtIn);
+    Object.assign(packages, evaluatePart("components")(platform, builtIn));
+    return packages;
+  }
+  for (const name of ["helpers", "models", "providerParts", "runCustom", "followWidget"]) Object.defineProperty(platform, name, { get: () => packageParts()[name] });
   const lazyParts = new Map([
+    ...["typebox", "coding-agent", "agent-core", "ai", "tui"].map((name) => [name, packageParts]),
     ...["stream", "stream/consumers", "stream/promises", "stream/web"].map((name) => [name, streams]),
     ...["http", "https", "dns", "dns/promises", "tls", "net", "undici"].map((name) => [name, connections]),
     ...["assert", "assert/strict"].map((name) => [name, comparisons]),
@@ -350,8 +366,5 @@
     "timers/promises": timersPromises,
     url, util, "util/types": util.types, net,
   };
-  platform.helpers = packages.helpers;
-  delete packages.helpers;
-  Object.assign(all, packages);
   return { builtIn, loadFile, namespace };
 })
