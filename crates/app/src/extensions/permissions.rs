@@ -49,7 +49,7 @@ pub struct ExtensionGrant {
     /// Variables of the environment that it may read.
     #[serde(default)]
     pub env: BTreeSet<String>,
-    /// Keys that may go to a host, as [`HandedKey::grant`] writes them.
+    /// Keys that may go to a host: `$VARIABLE@HOST`, or `PROVIDER@HOST` for one of `keys.toml`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub keys: BTreeSet<String>,
     /// Whether it may ask models.
