@@ -59,6 +59,8 @@ pub(crate) enum MessageSender {
     Extension,
     /// The person, or Hardpan itself.
     Other,
+    /// The same, once the run in progress had been stopped: it is not meant for that run.
+    OtherAfterStop,
 }
 
 impl MessageSender {
@@ -282,12 +284,21 @@ impl Agent {
                 return Ok(outcome);
             }
         }
-        let sender = MessageSender::of_input(input.source);
+        let sender = self.input_sender(input.source);
         let prepared = match self.prepare_input(input).await? {
             Ok(prepared) => prepared,
             Err(outcome) => return Ok(outcome),
         };
         self.queue_prepared(prepared, sender, delivery, claim).await
+    }
+
+    /// Who sends an input now. What a handler sends is never a person's answer to a stop.
+    fn input_sender(&self, source: InputSource) -> MessageSender {
+        let is_after_stop = self.is_abort_requested() && HandlerClock::current().is_none();
+        match MessageSender::of_input(source) {
+            MessageSender::Other if is_after_stop => MessageSender::OtherAfterStop,
+            sender => sender,
+        }
     }
 
     /// Queues what is ready to become a message, or starts a run with it.
@@ -308,6 +319,11 @@ impl Agent {
                 _ => ExtensionMessage::Delivered,
             };
             match admitted {
+                ExtensionMessage::Delivered
+                    if sender == MessageSender::OtherAfterStop && self.is_abort_requested() =>
+                {
+                    queues.add_after_stop(activity, prepared)
+                }
                 ExtensionMessage::Delivered => queues.add(activity, delivery, prepared),
                 ExtensionMessage::Held => {
                     queues.hold(prepared);

@@ -84,6 +84,8 @@ impl QueuedInputs {
 pub(crate) struct InputQueues {
     steering: VecDeque<PreparedInput>,
     follow_up: VecDeque<PreparedInput>,
+    /// Inputs that were sent after the run had been stopped: they begin the next one.
+    after_stop: VecDeque<PreparedInput>,
     /// Inputs that arrived while `agent_end` was emitted.
     next: VecDeque<PreparedInput>,
 }
@@ -115,6 +117,20 @@ impl InputQueues {
         Ok(())
     }
 
+    /// The same for an input that was sent after the run had been stopped. It does not wait for another
+    /// prompt: it is that prompt.
+    pub fn add_after_stop(
+        &mut self,
+        activity: Activity,
+        prepared: PreparedInput,
+    ) -> Result<(), PreparedInput> {
+        match activity {
+            Activity::Running | Activity::Ending => self.after_stop.push_back(prepared),
+            _ => return Err(prepared),
+        }
+        Ok(())
+    }
+
     /// Keeps a message for the next run, whoever begins that.
     pub fn hold(&mut self, prepared: PreparedInput) {
         self.follow_up.push_back(prepared);
@@ -128,7 +144,7 @@ impl InputQueues {
     /// Called after `agent_end` was emitted: returns the input that starts the next run, if one
     /// arrived meanwhile.
     pub fn next_after_end(&mut self) -> Option<PreparedInput> {
-        self.next.pop_front()
+        self.after_stop.pop_front().or_else(|| self.next.pop_front())
     }
 
     /// Called after the end of an aborted run: inputs that arrived meanwhile become follow-ups.
@@ -154,14 +170,21 @@ impl InputQueues {
         let inputs = |prepared: &&PreparedInput| prepared.custom.is_none();
         QueuedInputs {
             steering: self.steering.iter().filter(inputs).cloned().collect(),
-            follow_up: self.follow_up.iter().chain(&self.next).filter(inputs).cloned().collect(),
+            follow_up: self
+                .follow_up
+                .iter()
+                .chain(&self.after_stop)
+                .chain(&self.next)
+                .filter(inputs)
+                .cloned()
+                .collect(),
         }
     }
 
     /// Takes the inputs out of both queues. Messages of extensions stay: nobody could type them again.
     pub fn clear(&mut self) -> QueuedInputs {
         let waiting = self.queued_inputs();
-        for queue in [&mut self.steering, &mut self.follow_up, &mut self.next] {
+        for queue in [&mut self.steering, &mut self.follow_up, &mut self.after_stop, &mut self.next] {
             queue.retain(|prepared| prepared.custom.is_some());
         }
         waiting

@@ -105,17 +105,24 @@ impl Agent {
             let span = tracing::info_span!("run", session = %lock(&self.inner.conversation).session);
             // On the heap: a run holds much, and its caller little.
             let ran = Box::pin(self.run_once(run_state, prepared, token)).instrument(span).await;
-            let mut queues = lock(&self.inner.queues);
-            if matches!(ran, Ok(RunEnd::Aborted)) || lock(&self.inner.extension_runs).is_stopped() {
-                queues.after_abort();
-            }
-            let Some(next) = queues.next_after_end() else {
-                self.inner.gate.set_activity(Activity::Finishing);
-                return ran;
-            };
-            drop(queues);
-            (prepared, token) = (next, self.new_abort_token());
+            let Some(next) = self.begin_next_run(matches!(ran, Ok(RunEnd::Aborted))) else { return ran };
+            (prepared, token) = next;
+            self.events().emit(self, QueueUpdate(self.queued_inputs())).await;
         }
+    }
+
+    /// The input that begins the next run, with the token that stops it; none if no input may. Under the
+    /// lock of the queues, so that no input is queued for a run that is over.
+    fn begin_next_run(&self, is_aborted: bool) -> Option<(PreparedInput, CancellationToken)> {
+        let mut queues = lock(&self.inner.queues);
+        if is_aborted || lock(&self.inner.extension_runs).is_stopped() {
+            queues.after_abort();
+        }
+        let Some(next) = queues.next_after_end() else {
+            self.inner.gate.set_activity(Activity::Finishing);
+            return None;
+        };
+        Some((next, self.new_abort_token()))
     }
 
     async fn run_once(

@@ -272,3 +272,30 @@ async fn nothing_is_lost_whenever_it_is_queued() {
     assert!(test_agent.agent.queued_inputs().is_empty());
     test_agent.assert_continues().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_after_a_stop_begins_the_next_run_and_what_was_queued_goes_with_it() {
+    // The stopped run takes some time to end: each message comes at another moment of that, or after it.
+    for n in 0..40_u64 {
+        let test_agent = TestAgent::builder().script(CALLS).start().await;
+        let running = test_agent.begin("Work");
+        test_agent.until_event("tool_execution_start", 1).await;
+        test_agent.steer("before the stop").await;
+        test_agent.agent.abort();
+        tokio::time::sleep(Duration::from_micros(n * 25)).await;
+        let delivery = if n % 2 == 0 { Delivery::Steer } else { Delivery::FollowUp };
+        test_agent.agent.queue(input("after the stop"), delivery).await.unwrap();
+        running.await.unwrap();
+        while test_agent.agent.is_busy() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(test_agent.agent.queued_inputs().is_empty(), "{n}");
+        let mut said = test_agent.transcript_lines();
+        assert_eq!(said.pop().unwrap(), "assistant: Fine.", "{n}");
+        said.retain(|line| line.starts_with("user"));
+        assert_eq!(said, ["user: Work", "user: after the stop", "user: before the stop"], "{n}");
+        let shown = test_agent.events_of::<QueueUpdate>().pop().unwrap();
+        assert_eq!(shown.0, QueuedInputs::default(), "{n}");
+        test_agent.assert_continues().await;
+    }
+}
