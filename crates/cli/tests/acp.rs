@@ -176,6 +176,32 @@ fn a_prompt_that_is_cancelled_at_once_does_not_run_on() {
 }
 
 #[test]
+fn a_prompt_beside_the_run_of_an_extension_steers_that() {
+    let sandbox = Sandbox::new();
+    let wait = "echo begun; while [ ! -e go ]; do sleep 0.05; done";
+    let script = format!(
+        "turns: [{{tool_calls: [{{name: bash, arguments: {{command: \"{wait}\"}}}}]}}]\ndefault: {{text: Heard.}}"
+    );
+    let _provider = Provider::start(&sandbox, &script, "");
+    let extension = sandbox.work().join("talker.ts");
+    let says = "export default (pi) => pi.on(\"session_start\", () => pi.sendUserMessage(\"Wait for me\"));";
+    std::fs::write(&extension, says).expect("the extension is written");
+    let mut editor = Editor::start(&sandbox, &["--yes", "--extension", "talker.ts"]);
+    let session = editor.new_session(&sandbox);
+    editor.until(|line| line["params"]["update"]["content"][0]["content"]["text"] == "begun\n");
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "And me"}]});
+    let id = editor.send("session/prompt", &prompt);
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::write(sandbox.work().join("go"), "").expect("the command may end");
+    let response = editor.until(|line| line["id"] == id && line.get("method").is_none());
+    assert_eq!(response["result"]["stopReason"], "end_turn", "{response}");
+    drop(editor.input.take());
+    editor.expect_end();
+    let stored = session_file(&sandbox, &session);
+    assert!(["Wait for me", "And me", "Heard."].iter().all(|said| stored.contains(said)), "{stored}");
+}
+
+#[test]
 fn an_editor_that_closes_its_end_leaves_a_stored_session_and_no_process() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, SLEEP, "");

@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
     SessionNotification, SessionUpdate, StopReason, UnstructuredCommandInput,
 };
 use hardpan_agent::events::{FaceChange, FaceChanged, ToolCallEvent, ToolCallReply};
-use hardpan_agent::{AgentEvent, Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{Agent, AgentError, AgentEvent, Delivery, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::OpenOptions;
 use hardpan_app::{ConversationApp, FaceHooks, Notice, NoticeSink, error_text, is_command};
@@ -329,7 +329,8 @@ impl AcpSession {
         let mentioned = self.app.attach_mentions(&text, PromptSource::Typed);
         mentioned.notes.iter().for_each(|note| self.note(note.to_string()));
         let images = images.into_iter().chain(mentioned.images).collect();
-        let run = agent.prompt(Input { text, below: attached, images, source: InputSource::Rpc, id: None });
+        let input = Input { text, below: attached, images, source: InputSource::Rpc, id: None };
+        let run = prompt_or_steer(agent, input);
         tokio::pin!(run);
         let outcome = tokio::select! {
             biased;
@@ -359,6 +360,11 @@ impl AcpSession {
                     self.config_options(),
                 )));
                 Ok(StopReason::EndTurn)
+            }
+            Ok(InputOutcome::Queued(_)) if *cancelled.borrow() => {
+                // It was cancelled before anything read it.
+                agent.clear_queue().await;
+                Ok(StopReason::Cancelled)
             }
             Ok(InputOutcome::Handled | InputOutcome::Queued(_)) => Ok(StopReason::EndTurn),
             Ok(InputOutcome::Ran(end)) => match end {
@@ -390,6 +396,20 @@ impl AcpSession {
         self.app.stop_background_work().await;
         let _ = self.items.send(SessionItem::End);
     }
+}
+
+/// Runs a prompt to its end. If something runs that no prompt of the client began, such as what an extension
+/// says, the prompt steers that, and its end is waited for.
+async fn prompt_or_steer(agent: &Agent, input: Input) -> Result<InputOutcome, AgentError> {
+    match agent.prompt(input.clone()).await {
+        Err(AgentError::Busy) => {}
+        outcome => return outcome,
+    }
+    let outcome = agent.queue(input, Delivery::Steer).await;
+    if let Ok(InputOutcome::Queued(_)) = outcome {
+        agent.wait_until_idle().await;
+    }
+    outcome
 }
 
 /// Resolves when the client has cancelled.

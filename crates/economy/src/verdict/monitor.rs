@@ -338,6 +338,8 @@ fn assign_blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastS
         | Cause::Unmarked
         | Cause::SaidByProvider { .. }
         | Cause::ImageRemoved => Blame::Us,
+        // The model looked at a picture, or a tool answered with one: that is the work.
+        Cause::ImageAdded if last_word == LastSpeaker::Tools => Blame::Nobody,
         Cause::ImageAdded
         | Cause::ThinkingChanged
         | Cause::EffortChanged

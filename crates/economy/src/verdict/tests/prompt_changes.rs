@@ -252,6 +252,21 @@ fn the_first_image_loses_the_messages() {
 }
 
 #[test]
+fn a_picture_that_a_tool_answers_with_is_nobodys_fault() {
+    let verdict = verdict_after(|_, conversation| {
+        let answer = conversation.tool_round("m8", 1).log.last_mut().unwrap();
+        let Content::Result(result) = answer.blocks[0].content.edit() else { panic!("a result") };
+        let image = Image { media_type: MediaType::Png, data: "".into(), width: Some(28), height: Some(28) };
+        result.parts.push(ResultPart::Image(image));
+    });
+    assert_eq!((verdict.cause.clone(), verdict.blame), (Cause::ImageAdded, Blame::Nobody));
+    assert!(
+        verdict.sentence().ends_with("an image was added to a conversation without images."),
+        "{verdict:?}"
+    );
+}
+
+#[test]
 fn other_settings_lose_the_messages_where_the_provider_says_so() {
     let thinking = verdict_after(|_, conversation| conversation.thinking = Thinking::Budget(2000));
     assert_eq!((thinking.cause.clone(), thinking.blame), (Cause::ThinkingChanged, Blame::Person));

@@ -215,12 +215,14 @@ fn for_each_segment(segments: &[Segment], add: &mut dyn FnMut(u64, PieceOrigin))
         .for_each(|segment| add(short_hash(segment.text.hash()), PieceOrigin::from_origin(&segment.origin)));
 }
 
-/// The person, if the last message of the request contains text of the conversation; otherwise the
-/// tools.
+/// The person, if the last message of the request contains a text or a picture of the conversation;
+/// otherwise the tools, whose results are blocks of their own kind.
 fn last_speaker(blocks: &[Block]) -> LastSpeaker {
-    let is_said = |block: &Block| {
-        let Content::Text(segments) = &*block.content else { return false };
-        segments.iter().any(|segment| matches!(segment.origin.source, Source::Message(_)))
+    let is_message = |origin: &Origin| matches!(origin.source, Source::Message(_));
+    let is_said = |block: &Block| match &*block.content {
+        Content::Text(segments) => segments.iter().any(|segment| is_message(&segment.origin)),
+        Content::Image(_, origin) => is_message(origin),
+        _ => false,
     };
     if blocks.iter().any(is_said) { LastSpeaker::Person } else { LastSpeaker::Tools }
 }
