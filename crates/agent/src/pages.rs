@@ -160,6 +160,7 @@ impl Agent {
             subject: CallSubject::Url(address.clone()),
             claim: None,
             agent: None,
+            handler_reason: None,
         };
         let decision = self.inner.setup.approval_handler.approve_page(&question).await;
         if let ApprovalDecision::Deny { reason, .. } = decision {

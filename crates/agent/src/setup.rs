@@ -278,6 +278,9 @@ pub struct ApprovalRequest {
     /// Name of the sub-agent that makes the call; none for the agent of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
+    /// Why a handler wants a person to decide, whatever rules say; none if rules may decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handler_reason: Option<Arc<str>>,
 }
 
 /// Whether a tool call may run.

@@ -61,6 +61,15 @@ struct CallVeto {
     is_fault: bool,
 }
 
+/// What the handlers say about a call.
+struct HandlerDecision {
+    /// The call, with the arguments that they want.
+    event: ToolCallEvent,
+    veto: Option<CallVeto>,
+    /// Why a person is to be asked, whatever rules say.
+    reason_to_ask: Option<Arc<str>>,
+}
+
 /// Why a tool did not run or not to its end, and what the model reads about it.
 struct NotRun {
     reason: NotRunReason,
@@ -316,7 +325,7 @@ impl Agent {
             tool_name: call.call.name.clone(),
             input: call.call.arguments.value(),
         };
-        let (event, veto) = self.ask_call_handlers(event).await;
+        let HandlerDecision { event, veto, reason_to_ask } = self.ask_call_handlers(event).await;
         if let Some(CallVeto { reason: message, is_fault }) = veto {
             // A handler's reason is the result itself.
             let text = if is_fault {
@@ -328,10 +337,16 @@ impl Agent {
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;
         let changed = (args != call.call.arguments.value()).then(|| ChangedCall::new(call, &args, None));
-        if tool.effect(&args) == Effect::Changes {
-            let subject = tool.subject(&args);
-            let claim = tool.claim();
-            let question = ApprovalRequest { call_id, tool_name, args, subject, claim, agent: None };
+        if tool.effect(&args) == Effect::Changes || reason_to_ask.is_some() {
+            let question = ApprovalRequest {
+                call_id,
+                tool_name,
+                subject: tool.subject(&args),
+                args,
+                claim: tool.claim(),
+                agent: None,
+                handler_reason: reason_to_ask,
+            };
             match self.inner.setup.approval_handler.approve(&question).await {
                 ApprovalDecision::Allow => {}
                 ApprovalDecision::AllowChanged { args, note } => {
@@ -351,14 +366,19 @@ impl Agent {
 
     /// Asks the handlers about a call. One that failed might have wanted to block the call, so its
     /// failure blocks it.
-    async fn ask_call_handlers(&self, event: ToolCallEvent) -> (ToolCallEvent, Option<CallVeto>) {
-        let mut veto = None;
+    async fn ask_call_handlers(&self, event: ToolCallEvent) -> HandlerDecision {
+        let (mut veto, mut reason_to_ask) = (None, None);
         let (event, faults) = self
             .events()
             .ask_handlers(self, event, |event, reply| match reply {
                 ToolCallReply::Allow => ControlFlow::Continue(()),
                 ToolCallReply::Change { input } => {
                     event.input = input;
+                    ControlFlow::Continue(())
+                }
+                ToolCallReply::Ask { reason, input } => {
+                    event.input = input.unwrap_or_else(|| event.input.take());
+                    reason_to_ask.get_or_insert(reason);
                     ControlFlow::Continue(())
                 }
                 ToolCallReply::Block { reason } => {
@@ -372,7 +392,7 @@ impl Agent {
             reason: format!("{} failed: {}", fault.owner, fault.message),
             is_fault: true,
         });
-        (event, veto.or(fault))
+        HandlerDecision { event, veto: veto.or(fault), reason_to_ask: reason_to_ask.map(Arc::from) }
     }
 
     /// Asks this agent's handlers about the calls of another one, which works for it: what guards this
@@ -388,11 +408,13 @@ impl Agent {
                 // The handlers have limits of their own.
                 let _pause = HandlerClock::current().map(|clock| clock.pause());
                 let given = event.input.clone();
-                let (event, veto) = parent.ask_call_handlers(event).await;
-                Ok(match veto {
-                    Some(veto) => ToolCallReply::Block { reason: veto.reason },
-                    None if event.input != given => ToolCallReply::Change { input: event.input },
-                    None => ToolCallReply::Allow,
+                let HandlerDecision { event, veto, reason_to_ask } = parent.ask_call_handlers(event).await;
+                let changed = (event.input != given).then_some(event.input);
+                Ok(match (veto, reason_to_ask, changed) {
+                    (Some(veto), ..) => ToolCallReply::Block { reason: veto.reason },
+                    (None, Some(reason), input) => ToolCallReply::Ask { reason: reason.to_string(), input },
+                    (None, None, Some(input)) => ToolCallReply::Change { input },
+                    (None, None, None) => ToolCallReply::Allow,
                 })
             }
         });

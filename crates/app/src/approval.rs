@@ -466,18 +466,25 @@ impl Approver {
         }
         // A copy, because comparing looks at files.
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_asked_always = self.command_rules == CommandRules::AskAlways
-            && matches!(question.subject, CallSubject::Command(_));
+        let is_asked_always = question.handler_reason.is_some()
+            || self.command_rules == CommandRules::AskAlways
+                && matches!(question.subject, CallSubject::Command(_));
         if let Some(rule) = allowed.iter().find(|rule| !is_asked_always && covers(rule)) {
             return Ok(Allowance::As { by: AllowedBy::Rule, rule: Some(rule.to_string()) });
         }
-        if self.mode == ApprovalMode::AllowAll {
+        if self.mode == ApprovalMode::AllowAll && question.handler_reason.is_none() {
             return Ok(Allowance::As { by: AllowedBy::Yes, rule: None });
         }
         let rule =
             ApprovalRule::for_call(&question.tool_name, &question.subject, |path| self.workspace_path(path));
         let rule = rule.filter(|_| !is_asked_always);
         let Some(prompter) = &self.prompter else {
+            if let Some(reason) = &question.handler_reason {
+                return Err((
+                    DeniedBy::Default,
+                    format!("a person has to decide, and nobody is there to ask: {reason}"),
+                ));
+            }
             let rule = rule.map_or_else(String::new, |rule| {
                 format!(", or with allow = [{}] in config.toml", toml_string(&rule.to_string()))
             });

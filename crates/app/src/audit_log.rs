@@ -270,7 +270,7 @@ mod tests {
         let args = serde_json::json!({ "command": command });
         let subject = CallSubject::Command(command.into());
         let (call_id, tool_name) = ("c1".into(), "bash".into());
-        ApprovalRequest { call_id, tool_name, args, subject, claim: None, agent: None }
+        ApprovalRequest { call_id, tool_name, args, subject, claim: None, agent: None, handler_reason: None }
     }
 
     #[test]

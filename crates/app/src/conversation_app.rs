@@ -257,11 +257,14 @@ impl ConversationApp {
         Ok(())
     }
 
-    /// Ends what goes on behind the conversation, such as indexing, and sends what is left of its
-    /// telemetry; called before the program ends.
-    pub async fn stop_background_work(&self) {
+    /// Stores what there is, and ends the agent and what goes on behind the conversation, such as indexing; called
+    /// before the program ends.
+    pub async fn close(&self) -> Result<(), AgentError> {
+        self.save_state().await;
+        let stored = self.agent.shutdown().await;
         self.stop_indexing().await;
         self.telemetry.finish().await;
+        stored
     }
 
     /// Stops building the index of symbols; requests do without it until it is asked for again.

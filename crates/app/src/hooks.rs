@@ -106,6 +106,7 @@ impl Hooks {
                 given["tool_input"] = payload::arguments(&changed, &self.place.root);
                 wanted.updated_input.get_or_insert_default().extend(updated);
             }
+            wanted.reason_to_ask = wanted.reason_to_ask.or(output.reason_to_ask);
             let contexts = wanted.context.take().into_iter().chain(output.context);
             let contexts: Vec<String> = contexts.collect();
             wanted.context = (!contexts.is_empty()).then(|| contexts.join("\n\n"));
@@ -124,13 +125,13 @@ impl Hooks {
     ) -> Result<ToolCallReply, HandlerError> {
         let payload = payload::of_call(&event, &self.place.root);
         let wanted = self.run(&agent, HookEvent::PreToolUse, Some(&event.tool_name), payload).await?;
-        Ok(match (wanted.objection, wanted.updated_input) {
-            (Some(reason), _) => ToolCallReply::Block { reason },
-            (None, None) => ToolCallReply::Allow,
-            (None, Some(updated)) => {
-                let input = payload::changed_arguments(&event.input, &updated, &self.place.root);
-                ToolCallReply::Change { input }
-            }
+        let change = |updated| payload::changed_arguments(&event.input, &updated, &self.place.root);
+        let input = wanted.updated_input.map(change);
+        Ok(match (wanted.objection, wanted.reason_to_ask, input) {
+            (Some(reason), ..) => ToolCallReply::Block { reason },
+            (None, Some(reason), input) => ToolCallReply::Ask { reason, input },
+            (None, None, Some(input)) => ToolCallReply::Change { input },
+            (None, None, None) => ToolCallReply::Allow,
         })
     }
 

@@ -96,15 +96,9 @@ async fn serve(flags: &ConversationArgs) -> Result<()> {
     questions.close();
     agent.abort_shell_command();
     agent.stop();
-    let storing = async {
-        app.save_state().await;
-        let stored = agent.shutdown().await;
-        app.stop_background_work().await;
-        stored
-    };
     tokio::select! {
         biased;
-        stored = storing => stored?,
+        stored = app.close() => stored?,
         // Whoever sends another signal does not want to wait.
         interrupt = signals.next() => return Err(ExitError::interrupted(interrupt).into()),
     }

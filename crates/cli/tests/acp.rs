@@ -233,3 +233,39 @@ fn an_editor_that_waits_for_a_permission_when_it_goes_leaves_the_call_unrun() {
     assert!(!sandbox.work().join("made.txt").exists());
     assert!(session_file(&sandbox, &session).contains("made.txt"));
 }
+
+#[test]
+fn a_deleted_session_is_gone_and_one_that_another_process_has_open_stays() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "default: {text: Good morning.}", "");
+    let mut editor = Editor::start(&sandbox, &[]);
+    let sessions: Vec<Value> = (0..2)
+        .map(|number| {
+            let session = editor.new_session(&sandbox);
+            let text = format!("Prompt {number}");
+            let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+            assert_eq!(editor.ask("session/prompt", &prompt)["result"]["stopReason"], "end_turn");
+            session
+        })
+        .collect();
+    let [deleted, kept] = &sessions[..] else { panic!("two sessions: {sessions:?}") };
+    let mut other = Editor::start(&sandbox, &[]);
+    let is_locked = other.ask("session/delete", &json!({"sessionId": kept}));
+    assert_eq!(is_locked["error"]["code"], -32603, "{is_locked}");
+
+    for _ in 0..2 {
+        let answer = editor.ask("session/delete", &json!({"sessionId": deleted}));
+        assert_eq!(answer["result"], json!({}), "also what is not there any more: {answer}");
+    }
+    let prompt = json!({"sessionId": deleted, "prompt": [{"type": "text", "text": "Once more"}]});
+    assert_eq!(editor.ask("session/prompt", &prompt)["error"]["code"], -32002);
+    let listed = editor.ask("session/list", &json!({}));
+    let ids: Vec<&Value> = listed["result"]["sessions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|session| &session["sessionId"])
+        .collect();
+    assert_eq!(ids, [kept], "{listed}");
+    assert!(session_file(&sandbox, kept).contains("Prompt 1"));
+}

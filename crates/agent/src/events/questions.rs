@@ -69,7 +69,7 @@ declare_questions! {
         pub tool_name: Arc<str>,
         /// The call's arguments, parsed.
         pub input: Value,
-    } -> ToolCallReply = "allow, block with a reason, or change the input";
+    } -> ToolCallReply = "allow, block with a reason, change the input, or have a person asked";
 
     /// A tool call has a result, successful or not. Emitted before the result is stored.
     "tool_result" => ToolResultEvent {

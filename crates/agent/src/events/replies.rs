@@ -55,6 +55,14 @@ pub enum ToolCallReply {
         /// All arguments, as the tool takes them.
         input: Value,
     },
+    /// A person is asked about the call, whatever rules say. If nobody is there, it does not run.
+    Ask {
+        /// Why; the person reads it.
+        reason: String,
+        /// All arguments, if the call is to run with others.
+        #[serde(default)]
+        input: Option<Value>,
+    },
 }
 
 /// Changes to a tool result; null keeps a part as it is.

@@ -144,6 +144,7 @@ async fn approve(host: &Arc<ExtensionHost>, start: ProgramStart) -> Result<Progr
         subject: CallSubject::Command(line),
         claim: None,
         agent: Some(format!("extension {}", host.name()).into()),
+        handler_reason: None,
     };
     let _pauses = host.pause_clocks();
     match host.setting.approvals.approve(&request).await {

@@ -194,6 +194,7 @@ async fn approve(host: &Arc<ExtensionHost>, request: &AsideRequest<'_>) -> Resul
         subject: CallSubject::ServerTool(host.name().to_owned()),
         claim: None,
         agent: Some(format!("extension {}", host.name()).into()),
+        handler_reason: None,
     };
     let _alone = setting.dialog.lock().await;
     let is_granted = permissions.has_models();

@@ -96,6 +96,7 @@ async fn approve(host: &Arc<ExtensionHost>, url: &str) -> Result<(), HostError> 
         subject: CallSubject::Url(url.to_owned()),
         claim: None,
         agent: Some(format!("extension {}", host.name()).into()),
+        handler_reason: None,
     };
     let _pauses = host.pause_clocks();
     let _alone = setting.dialog.lock().await;

@@ -12,6 +12,8 @@ const OBJECTS: i32 = 2;
 pub struct HookOutput {
     /// Why what it was asked about should not happen.
     pub objection: Option<String>,
+    /// Why a person is to be asked about the call.
+    pub reason_to_ask: Option<String>,
     /// Text for the model.
     pub context: Option<String>,
     /// Text for the user.
@@ -112,8 +114,12 @@ impl HookOutput {
         check_word("permissionDecision", decision, &["allow", "deny", "ask"])?;
         let is_denied = decision == Some("deny");
         let objects = is_denied || json.decision.as_deref() == Some("block");
-        let reason = specific.permission_decision_reason.filter(|_| is_denied).or(json.reason);
+        let given = specific.permission_decision_reason;
+        let reason_to_ask = (decision == Some("ask"))
+            .then(|| given.clone().unwrap_or_else(|| "a hook wants you to decide".to_owned()));
+        let reason = given.filter(|_| is_denied).or(json.reason);
         Ok(HookOutput {
+            reason_to_ask,
             objection: objects.then(|| reason.unwrap_or_else(|| "a hook objects".to_owned())),
             context: specific.additional_context.filter(|text| !text.is_empty()),
             message: json.system_message,
@@ -175,6 +181,16 @@ mod tests {
         let allow = r#"{"hookSpecificOutput": {"permissionDecision": "allow"}}"#;
         assert_eq!(HookOutput::read(&ended(0, allow, "")).expect("read"), HookOutput::default());
         assert_eq!(HookOutput::read(&ended(0, "", "chatter")).expect("read"), HookOutput::default());
+    }
+
+    #[test]
+    fn a_hook_can_leave_the_decision_to_the_person() {
+        let ask =
+            r#"{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "look"}}"#;
+        let expected = HookOutput { reason_to_ask: Some("look".into()), ..HookOutput::default() };
+        assert_eq!(HookOutput::read(&ended(0, ask, "")).expect("read"), expected);
+        let ask = r#"{"hookSpecificOutput": {"permissionDecision": "ask"}}"#;
+        assert!(HookOutput::read(&ended(0, ask, "")).expect("read").reason_to_ask.is_some());
     }
 
     #[test]

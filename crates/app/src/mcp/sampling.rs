@@ -48,6 +48,7 @@ pub(super) async fn sample(
         subject: CallSubject::ServerTool(server.name.to_string()),
         claim: None,
         agent: None,
+        handler_reason: None,
     };
     match approver.approve(&question).await {
         ApprovalDecision::Allow => {}

@@ -4,7 +4,8 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse, Error,
     Implementation, InitializeRequest, InitializeResponse, McpCapabilities, PromptCapabilities,
-    SessionCapabilities, SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
+    SessionResumeCapabilities,
 };
 use hardpan_app::options::OpenOptions;
 use hardpan_app::settings::Settings;
@@ -21,7 +22,8 @@ pub fn initialize(request: &InitializeRequest) -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
-        .close(SessionCloseCapabilities::new());
+        .close(SessionCloseCapabilities::new())
+        .delete(SessionDeleteCapabilities::new());
     let abilities = AgentCapabilities::new()
         .load_session(true)
         .mcp_capabilities(McpCapabilities::new().http(true))

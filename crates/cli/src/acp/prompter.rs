@@ -155,11 +155,12 @@ fn dangers(question: &ApprovalRequest) -> Vec<String> {
 
 /// Everything of a call that the person decides about: its change of a file, or its arguments.
 fn call_content(question: &ApprovalRequest, scope: &Scope) -> Vec<ToolCallContent> {
+    let mut text = question.handler_reason.iter().map(|reason| format!("{reason}\n\n")).collect::<String>();
     if let Some(diff) = file_change(&question.tool_name, &question.args, scope) {
-        return vec![ToolCallContent::Diff(diff)];
+        let reason = question.handler_reason.iter().flat_map(|_| text_content(&text));
+        return reason.chain([ToolCallContent::Diff(diff)]).collect();
     }
-    let mut text =
-        dangers(question).iter().map(|danger| format!("Warning: {danger}\n\n")).collect::<String>();
+    text.extend(dangers(question).iter().map(|danger| format!("Warning: {danger}\n\n")));
     text.extend(question.claim.map(|claim| format!("{}\n\n", claim.sentence())));
     match &question.subject {
         CallSubject::Command(command) => text.push_str(command),

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse, Error,
-    InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-    McpServer, NewSessionRequest, NewSessionResponse, PromptRequest, ResumeSessionRequest,
-    ResumeSessionResponse, SessionConfigOptionValue, SessionId, SessionInfo, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
+    DeleteSessionResponse, Error, InitializeRequest, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse, PromptRequest,
+    ResumeSessionRequest, ResumeSessionResponse, SessionConfigOptionValue, SessionId, SessionInfo,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
+    SetSessionModeResponse,
 };
 use futures_util::future::join_all;
 use hardpan_app::options::{OpenOptions, SessionChoice};
@@ -191,6 +192,11 @@ impl AcpServer {
                 session.close().await;
                 write(CloseSessionResponse::new())
             }
+            "session/delete" => {
+                let request: DeleteSessionRequest = read(params)?;
+                self.delete(&request.session_id).await?;
+                write(DeleteSessionResponse::new())
+            }
             "session/set_mode" => {
                 let request: SetSessionModeRequest = read(params)?;
                 self.find(&request.session_id)?.set_mode(&request.mode_id.0).await?;
@@ -265,6 +271,22 @@ impl AcpServer {
         let next = (found.len() > end).then(|| end.to_string());
         let page = found.into_iter().skip(start).take(PAGE).map(session_info).collect();
         Ok(ListSessionsResponse::new(page).next_cursor(next))
+    }
+
+    /// Deletes a conversation, of whatever folder; one that is open here is closed first. What is not there counts as
+    /// deleted.
+    async fn delete(&self, id: &SessionId) -> Result<(), Error> {
+        let open = self.sessions().remove(&id.0);
+        if let Some(open) = open {
+            open.close().await;
+        }
+        let (store, id) = (store()?, id.clone());
+        in_background(move || {
+            let found = store.list(None).into_iter().find(|summary| *summary.id == *id.0);
+            found.map_or(Ok(()), |found| store.delete(&found))
+        })
+        .await?
+        .map_err(|error| Error::internal_error().data(hardpan_app::error_text(&error)))
     }
 
     fn find(&self, id: &SessionId) -> Result<Arc<AcpSession>, Error> {

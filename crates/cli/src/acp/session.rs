@@ -389,11 +389,9 @@ impl AcpSession {
         agent.stop();
         // What does not end keeps no client from leaving.
         let _ = tokio::time::timeout(CLOSE_TIME, agent.wait_until_idle()).await;
-        self.app.save_state().await;
-        if let Err(error) = agent.shutdown().await {
+        if let Err(error) = self.app.close().await {
             tracing::error!(%error, "a session was not closed properly");
         }
-        self.app.stop_background_work().await;
         let _ = self.items.send(SessionItem::End);
     }
 }

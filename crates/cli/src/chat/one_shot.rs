@@ -68,15 +68,9 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
             }
         }
     };
-    let storing = async {
-        app.save_state().await;
-        let stored = agent.shutdown().await;
-        app.stop_background_work().await;
-        stored
-    };
     tokio::select! {
         biased;
-        stored = storing => stored?,
+        stored = app.close() => stored?,
         signal = signals.next() => return Err(ExitError::interrupted(signal).into()),
     }
     let end = script_end(interrupt, &outcome);

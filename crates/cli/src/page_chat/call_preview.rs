@@ -39,7 +39,7 @@ pub fn approval_prompt(
 ) -> ApprovalPrompt {
     let (columns, _) = crate::chat::screen::screen_size();
     let mut file = None;
-    let (kind, preview, dangers) = match &request.subject {
+    let (kind, mut preview, dangers) = match &request.subject {
         CallSubject::Command(command) => {
             let found = warnings(command);
             let mut lines = head(request, Subject::Text(String::new()), theme, columns);
@@ -65,7 +65,13 @@ pub fn approval_prompt(
             Vec::new(),
         ),
     };
+    let reason = request.handler_reason.as_deref().unwrap_or_default().lines();
+    preview
+        .extend(reason.map(|line| {
+            Line::from(Span::styled(format!("    {}", visible(line)), theme.style(Role::Quiet)))
+        }));
     let rule = match rule {
+        _ if request.handler_reason.is_some() => RuleOffer::NotOffered("a hook asks".to_owned()),
         _ if !dangers.is_empty() => RuleOffer::NotOffered(dangers.join(", ")),
         None => RuleOffer::NotOffered(no_rule_reason(&request.subject).to_owned()),
         Some(rule) => RuleOffer::Offered(rule_words(rule, &request.subject)),

@@ -158,9 +158,7 @@ async fn store_and_end(
 ) -> Result<EndedConversation> {
     session.finish().await;
     modes::store_mode(&app.agent, session.current_mode()).await;
-    app.save_state().await;
-    app.agent.shutdown().await?;
-    app.stop_background_work().await;
+    app.close().await?;
     reader.finish().await;
     let (id, path) = app.agent.session();
     let failure = session.failure.take();

@@ -62,6 +62,7 @@ pub fn verdict_of_mode(
     // A rule exists for files of the workspace alone.
     let is_workspace_edit = matches!(request.subject, CallSubject::File(_)) && rule.is_some();
     match *mode.lock().unwrap_or_else(PoisonError::into_inner) {
+        _ if request.handler_reason.is_some() => None,
         Mode::Plan => Some(ApprovalVerdict::No(PLAN_REFUSAL.into())),
         Mode::Edits if is_workspace_edit => Some(ApprovalVerdict::Once),
         Mode::All => Some(ApprovalVerdict::Once),

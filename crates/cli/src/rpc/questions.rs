@@ -131,6 +131,7 @@ impl UserPrompter for PendingQuestions {
                 args: question.args.clone(),
                 agent: question.agent.clone(),
                 claim: question.claim,
+                handler_reason: question.handler_reason.clone(),
                 rule: rule.map(ToString::to_string),
             });
             answer.await.unwrap_or_else(|_| ApprovalVerdict::No(NOBODY.into()))

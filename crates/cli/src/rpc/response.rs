@@ -38,6 +38,9 @@ pub enum OutputMessage {
         /// What the tool's server says about it, which nobody has checked.
         #[serde(skip_serializing_if = "Option::is_none")]
         claim: Option<ToolClaim>,
+        /// Why a handler, such as a hook, wants a person to decide, whatever rules say.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        handler_reason: Option<Arc<str>>,
         /// The rule that `remember` would add, in the form of the settings; null if a yes can apply
         /// to this call only.
         rule: Option<String>,

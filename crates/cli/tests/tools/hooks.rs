@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::test_cli::TestCli;
+use super::test_cli::{Terminal, TestCli};
 use hardpan_prompt::{MessageBody, MessagePart};
 
 /// What the user or hooks said in the newest session, without answers and results.
@@ -85,6 +85,26 @@ fn a_hook_changes_a_call_and_rules_are_about_what_runs() {
     let ran = cli.print(&["-p", "Be quick", "--yes"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(!cli.exists("made") && cli.last_result().contains("touch"), "{}", cli.last_result());
+}
+
+#[test]
+fn a_hook_that_asks_leaves_the_decision_to_a_person_whatever_rules_say() {
+    let asks = r#"{"hookSpecificOutput": {"permissionDecision": "ask",
+        "permissionDecisionReason": "pushes need a look", "updatedInput": {"command": "echo looked at"}}}"#;
+    let hook = format!("[[hooks.PreToolUse]]\nmatcher = \"Bash\"\ncommand = '''echo '{asks}' '''\n");
+    let cli = TestCli::new(&format!("allow = [\"bash\"]\n{hook}"));
+    // Nobody is there: neither the rule nor the flag decides.
+    let ran = cli.print(&["-p", "Be quick", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result = cli.last_result();
+    assert!(result.contains("pushes need a look") && result.contains("nobody is there"), "{result}");
+
+    let Some(mut terminal) = Terminal::open(&cli, &["--yes"]) else { return };
+    terminal.say("Be quick", "pushes need a look");
+    terminal.expect("No rule is offered: a hook asks");
+    terminal.say("1", "I have nothing to add.");
+    terminal.end();
+    assert_eq!(cli.last_result(), "looked at\n");
 }
 
 #[test]

@@ -241,6 +241,7 @@ impl ExtensionProvider {
                 subject: CallSubject::Url(address),
                 claim: None,
                 agent,
+                handler_reason: None,
             },
             // No rule about addresses says that keys may go there.
             false => ApprovalRequest {
@@ -250,6 +251,7 @@ impl ExtensionProvider {
                 subject: CallSubject::ServerTool(host.name().to_owned()),
                 claim: None,
                 agent,
+                handler_reason: None,
             },
         };
         let _pauses = host.pause_clocks();
