@@ -2,6 +2,8 @@
 
 #[path = "terminal/devices.rs"]
 mod devices;
+#[path = "terminal/disguise.rs"]
+mod disguise;
 #[path = "terminal/in_tmux.rs"]
 mod in_tmux;
 mod support;

@@ -2,6 +2,7 @@
 //! [`view`](crate::view) draws it; nothing here reads a clock or writes.
 
 mod agent_update; // AgentUpdate: what the agent tells
+mod asking; // what is asked, and what is shown only after the answer
 mod extension_area; // ExtensionArea: what extensions show beside the conversation
 mod mode; // Mode: ask, edits, plan
 mod page_text; // PageText: lines that are to be printed
@@ -13,6 +14,7 @@ use std::time::Duration;
 pub use agent_update::{
     AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, QuestionPrompt, RuleOffer, TaskProgress, ToolEnd,
 };
+use asking::HeldText;
 pub use extension_area::ExtensionArea;
 pub use mode::Mode;
 pub use page_text::{BlockKind, PageText};
@@ -257,6 +259,8 @@ pub enum QuestionFocus {
 pub struct OpenQuestion {
     /// What is asked.
     pub prompt: QuestionPrompt,
+    /// What it is about, which is printed above it.
+    pub subject: Option<String>,
     /// Who has the keys.
     pub focus: QuestionFocus,
     /// The marked choice.
@@ -290,6 +294,12 @@ pub struct Model {
     pub approvals_answered: usize,
     /// A question in words.
     pub question: Option<OpenQuestion>,
+    /// Questions in words whose turn comes later.
+    pub waiting_questions: VecDeque<QuestionPrompt>,
+    /// What was said since something is asked.
+    held: Vec<HeldText>,
+    /// The person has sent a command since something is asked, and it has said nothing yet.
+    pub(crate) expects_reply: bool,
     /// What extensions show.
     pub extensions: ExtensionArea,
     /// The keys that extensions take, where nothing else is meant by them.
@@ -355,6 +365,9 @@ impl Model {
             approval_focus: ApprovalFocus::Waiting,
             approvals_answered: 0,
             question: None,
+            waiting_questions: VecDeque::new(),
+            held: Vec::new(),
+            expects_reply: false,
             extensions: ExtensionArea::default(),
             extension_keys: BTreeMap::new(),
             queue: Vec::new(),
@@ -394,18 +407,14 @@ impl Model {
         self.editor.set_columns(columns.saturating_sub(2));
     }
 
-    /// Adds a block to the conversation.
-    pub fn say(&mut self, kind: BlockKind, source: BlockSource) {
-        self.transcript.push(kind, source);
-        self.fill_page();
-    }
-
     /// Goes on with another conversation, of which this was said earlier.
     pub fn replace_transcript(&mut self, earlier: Vec<(BlockKind, BlockSource)>) {
+        self.release_held();
         self.transcript.finish_answer();
         self.print_new();
         self.transcript.replace(earlier);
         self.page.skip_to_end(&self.transcript);
+        self.print_what_is_asked();
     }
 
     /// Makes lines of what is new, unless they would be made for a width that is not the page's.

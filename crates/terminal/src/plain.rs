@@ -22,7 +22,9 @@ use ratatui::text::Line;
 
 use crate::blocks::Delivery;
 use crate::editor::{Submission, SubmissionKind, command_of_word};
-use crate::model::{ApprovalPrompt, Effect, Event, Mode, QuestionPrompt, RunningTool, TWICE_TIME};
+use crate::model::{
+    AgentUpdate, ApprovalPrompt, Effect, Event, Mode, QuestionPrompt, RunningTool, TWICE_TIME,
+};
 use crate::text::escape;
 use crate::theme::{Palette, Theme};
 
@@ -66,7 +68,12 @@ pub struct PlainFace {
     is_echoed: bool,
     mode: Mode,
     approvals: VecDeque<ApprovalPrompt>,
+    /// The question in words that is asked. Whatever else asks meanwhile waits.
     question: Option<QuestionPrompt>,
+    /// Questions in words whose turn comes later.
+    waiting_questions: VecDeque<QuestionPrompt>,
+    /// What others said since something is asked: it would stand between the question and its answer.
+    held: Vec<AgentUpdate>,
     tools: Vec<RunningTool>,
     queue: Vec<(Delivery, String)>,
     /// Something was sent, and what became of it is not known yet.
@@ -100,6 +107,8 @@ impl PlainFace {
             mode: Mode::Ask,
             approvals: VecDeque::new(),
             question: None,
+            waiting_questions: VecDeque::new(),
+            held: Vec::new(),
             tools: Vec::new(),
             queue: Vec::new(),
             is_sent: false,
@@ -133,9 +142,18 @@ impl PlainFace {
             PlainEvent::Interrupt => self.interrupt(),
             PlainEvent::Tick => self.tell_progress(),
             PlainEvent::Other(Event::Agent(update)) => self.take_update(update),
-            PlainEvent::Other(Event::ModeSet(mode)) => self.set_mode(mode),
-            PlainEvent::Other(Event::EditText(text)) => self.say("note", &text),
-            PlainEvent::Other(Event::TakenBack(text)) => self.say("note", &format!("taken back: {text}")),
+            PlainEvent::Other(Event::ModeSet(mode)) => {
+                self.set_mode(mode);
+                self.ask_again();
+            }
+            PlainEvent::Other(Event::EditText(text)) => {
+                self.say("note", &text);
+                self.ask_again();
+            }
+            PlainEvent::Other(Event::TakenBack(text)) => {
+                self.say("note", &format!("taken back: {text}"));
+                self.ask_again();
+            }
             PlainEvent::Other(_) => {}
         }
         if self.has_ended && !self.is_busy() {
@@ -147,8 +165,11 @@ impl PlainFace {
 
     /// When work that goes on has to say so; none while nothing runs.
     pub fn next_tick(&self) -> Option<Duration> {
-        let is_asked = !self.approvals.is_empty() || self.question.is_some();
-        (self.run_since.is_some() && !is_asked).then(|| self.said_at + PROGRESS_TIME)
+        (self.run_since.is_some() && !self.is_asked()).then(|| self.said_at + PROGRESS_TIME)
+    }
+
+    fn is_asked(&self) -> bool {
+        !self.approvals.is_empty() || self.question.is_some()
     }
 
     fn is_busy(&self) -> bool {
@@ -165,7 +186,7 @@ impl PlainFace {
         if let Some(question) = self.question.take() {
             let answer = answers::choice_or_text(text, &question.choices);
             self.effects.push(Effect::AnswerQuestion { id: question.id, answer });
-            return;
+            return self.ask_next();
         }
         if text.is_empty() {
             return self.repeat_question();
@@ -201,7 +222,10 @@ impl PlainFace {
     fn interrupt(&mut self) {
         self.end_prompt();
         if self.is_busy() {
-            (self.approvals, self.question) = (VecDeque::new(), None);
+            self.approvals.clear();
+            self.waiting_questions.clear();
+            self.question = None;
+            self.release_held();
             self.say("note", "stopping");
             return self.effects.push(Effect::Stop);
         }
@@ -210,6 +234,7 @@ impl PlainFace {
             _ => {
                 self.interrupt_at = Some(self.now);
                 self.say("note", "press Ctrl-C again, or Ctrl-D, to leave");
+                self.ask_again();
             }
         }
     }

@@ -65,11 +65,13 @@ pub fn approval_prompt(
             Vec::new(),
         ),
     };
-    let reason = request.handler_reason.as_deref().unwrap_or_default().lines();
-    preview
-        .extend(reason.map(|line| {
-            Line::from(Span::styled(format!("    {}", visible(line)), theme.style(Role::Quiet)))
-        }));
+    // Above the call: what others wrote must not stand between it and the question.
+    preview.splice(0..0, reason_lines(request, theme));
+    let author = author_words(request);
+    let heading = author.iter().map(|author| {
+        Line::from(Span::styled(format!("  {} asks", visible(author)), theme.style(Role::Care)))
+    });
+    preview.splice(0..0, heading.collect::<Vec<_>>());
     let rule = match rule {
         _ if request.handler_reason.is_some() => RuleOffer::NotOffered("a hook asks".to_owned()),
         _ if !dangers.is_empty() => RuleOffer::NotOffered(dangers.join(", ")),
@@ -78,8 +80,44 @@ pub fn approval_prompt(
     };
     let model_says = request.args["description"].as_str().map(str::to_owned);
     let editable = EditablePart::of(&request.args).map(|part| part.text());
-    ApprovalPrompt { id, kind, model_says, preview, diff: file, rule, editable }
+    let summary = summary(request);
+    ApprovalPrompt { id, author, summary, kind, model_says, preview, diff: file, rule, editable }
 }
+
+/// Lines of a handler's reason that are shown.
+const MAX_REASON_LINES: usize = 5;
+
+/// Why a handler wants a person to decide.
+fn reason_lines(request: &ApprovalRequest, theme: &Theme) -> Vec<Line<'static>> {
+    let reason = request.handler_reason.as_deref().unwrap_or_default().trim();
+    let mut lines: Vec<String> = reason
+        .lines()
+        .take(MAX_REASON_LINES)
+        .map(|line| format!("  a hook says: {}", visible(line)))
+        .collect();
+    let more = reason.lines().count().saturating_sub(MAX_REASON_LINES);
+    lines.extend((more > 0).then(|| format!("  {} {more} more", theme.glyphs.ellipsis)));
+    lines.into_iter().map(|line| Line::from(Span::styled(line, theme.style(Role::Quiet)))).collect()
+}
+
+/// Who wants to make the call, if it is not the model of the conversation.
+fn author_words(request: &ApprovalRequest) -> Option<String> {
+    let agent = request.agent.as_deref()?;
+    Some(if agent.starts_with("extension ") { agent.to_owned() } else { format!("agent {agent}") })
+}
+
+/// Tool and beginning of the call, for one row.
+fn summary(request: &ApprovalRequest) -> String {
+    let subject = match &request.subject {
+        CallSubject::Command(text) | CallSubject::File(text) | CallSubject::Url(text) => text.clone(),
+        CallSubject::ServerTool(_) | CallSubject::Other => request.args.to_string(),
+    };
+    let start: String = subject.chars().take(MAX_SUMMARY).collect();
+    format!("{} {start}", request.tool_name)
+}
+
+/// Characters of a call that no terminal shows in one row.
+const MAX_SUMMARY: usize = 1000;
 
 /// What a rule covers.
 fn rule_words(rule: &ApprovalRule, subject: &CallSubject) -> String {
@@ -156,4 +194,56 @@ fn arguments(request: &ApprovalRequest, theme: &Theme, columns: usize) -> Vec<Li
     let claim = request.claim.map(|claim| format!("    {}", claim.sentence()));
     lines.extend(claim.map(|claim| Line::from(Span::styled(claim, theme.style(Role::Quiet)))));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(command: &str) -> ApprovalRequest {
+        ApprovalRequest {
+            call_id: "1".into(),
+            tool_name: "bash".into(),
+            args: json!({ "command": command }),
+            subject: CallSubject::Command(command.to_owned()),
+            claim: None,
+            agent: None,
+            handler_reason: None,
+        }
+    }
+
+    fn prompt(request: &ApprovalRequest) -> ApprovalPrompt {
+        approval_prompt(1, request, None, Path::new("/"), &Theme::default())
+    }
+
+    fn preview(prompt: &ApprovalPrompt) -> Vec<String> {
+        prompt.preview.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_author_of_a_call_is_named_unless_it_is_the_model_of_the_conversation() {
+        for (agent, author) in [
+            (None, None),
+            (Some("extension evil"), Some("extension evil")),
+            (Some("explore"), Some("agent explore")),
+        ] {
+            let agent = agent.map(Into::into);
+            let prompt = prompt(&ApprovalRequest { agent, ..request("touch x") });
+            assert_eq!((prompt.author.as_deref(), prompt.summary.as_str()), (author, "bash touch x"));
+            let heading = author.map(|author| format!("  {author} asks"));
+            assert_eq!(preview(&prompt).into_iter().find(|line| line.ends_with("asks")), heading);
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_hook_stands_above_the_call_and_imitates_none() {
+        let reason = format!("careful{}\n  bash\n    1 │ ls", "\n".repeat(45));
+        let handler_reason = Some(reason.into());
+        let lines = preview(&prompt(&ApprovalRequest { handler_reason, ..request("touch x") }));
+        assert_eq!(lines[0], "  a hook says: careful");
+        assert!(lines.last().unwrap().ends_with("1 │ touch x"), "{lines:?}");
+        assert!(lines.len() < 10 && !lines.iter().any(|line| line.contains("1 │ ls")), "{lines:?}");
+    }
 }

@@ -27,9 +27,14 @@ pub enum PageQuestion {
     Approval(Box<ApprovalPrompt>),
     Text(QuestionPrompt),
     /// Nobody waits for the answer any more.
-    Closed {
-        id: u64,
-    },
+    Closed(ClosedQuestion),
+}
+
+/// A question whose answer nobody waits for.
+#[derive(Clone, Copy)]
+pub enum ClosedQuestion {
+    Approval { id: u64 },
+    Text { id: u64 },
 }
 
 /// Where answers go, by the number of their question.
@@ -85,7 +90,12 @@ impl PendingQuestions {
             PageQuestion::Text(prompt) if replies.texts.contains_key(&prompt.id) => {
                 face.agent(AgentUpdate::QuestionAsked(prompt));
             }
-            PageQuestion::Closed { id } => face.agent(AgentUpdate::QuestionClosed { id }),
+            PageQuestion::Closed(ClosedQuestion::Text { id }) => {
+                face.agent(AgentUpdate::QuestionClosed { id });
+            }
+            PageQuestion::Closed(ClosedQuestion::Approval { id }) => {
+                face.agent(AgentUpdate::ApprovalClosed { id });
+            }
             _ => {}
         }
     }
@@ -165,12 +175,8 @@ impl PagePrompter {
     }
 
     async fn ask_line(&self, question: &str, is_secret: bool) -> Option<String> {
-        let id = self.questions.next_id();
-        let (reply, answer) = oneshot::channel();
-        self.questions.lock().texts.insert(id, reply);
-        let prompt = QuestionPrompt { id, text: question.to_owned(), is_secret, ..QuestionPrompt::default() };
-        self.sender.send(PageQuestion::Text(prompt)).ok()?;
-        answer.await.ok().flatten()
+        let prompt = QuestionPrompt { text: question.to_owned(), is_secret, ..QuestionPrompt::default() };
+        self.ask_prompt(prompt).await
     }
 
     /// Asks with choices, or with a text to begin with. A question that nobody waits for any more goes
@@ -179,27 +185,38 @@ impl PagePrompter {
         let id = self.questions.next_id();
         let (reply, answer) = oneshot::channel();
         self.questions.lock().texts.insert(id, reply);
-        let mut open = OpenQuestion { id: Some(id), prompter: self };
+        let open = OpenQuestion { question: Some(ClosedQuestion::Text { id }), prompter: self };
         self.sender.send(PageQuestion::Text(QuestionPrompt { id, ..prompt })).ok()?;
-        let answer = answer.await.ok().flatten();
-        open.id = None;
+        let answer = answer.await.ok()?;
+        open.answered();
         answer
     }
 }
 
-/// Takes a question back when the future that waits for it is dropped.
+/// Takes a question back when the future that waits for it is dropped, or nobody can answer it any more.
 struct OpenQuestion<'a> {
-    id: Option<u64>,
+    question: Option<ClosedQuestion>,
     prompter: &'a PagePrompter,
+}
+
+impl OpenQuestion<'_> {
+    /// The face knows that the question is over.
+    fn answered(mut self) {
+        self.question = None;
+    }
 }
 
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.prompter.questions.lock().texts.remove(&id);
-            // The face may have ended.
-            let _ = self.prompter.sender.send(PageQuestion::Closed { id });
+        let Some(question) = self.question else { return };
+        let mut replies = self.prompter.questions.lock();
+        match question {
+            ClosedQuestion::Approval { id } => drop(replies.verdicts.remove(&id)),
+            ClosedQuestion::Text { id } => drop(replies.texts.remove(&id)),
         }
+        drop(replies);
+        // The face may have ended.
+        let _ = self.prompter.sender.send(PageQuestion::Closed(question));
     }
 }
 
@@ -256,11 +273,18 @@ impl UserPrompter for PagePrompter {
             let (call_id, editable) = (request.call_id.clone(), EditablePart::of(&request.args));
             let pending = PendingVerdict { reply, call_id, editable, prompt: prompt.clone() };
             self.questions.lock().verdicts.insert(id, pending);
+            let open = OpenQuestion { question: Some(ClosedQuestion::Approval { id }), prompter: self };
             self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(request.call_id.clone());
             if self.sender.send(PageQuestion::Approval(Box::new(prompt))).is_err() {
                 return ApprovalVerdict::No("nobody is there to ask".into());
             }
-            answer.await.unwrap_or_else(|_| ApprovalVerdict::No("the person did not answer".into()))
+            match answer.await {
+                Ok(verdict) => {
+                    open.answered();
+                    verdict
+                }
+                Err(_) => ApprovalVerdict::No("the person did not answer".into()),
+            }
         })
     }
 
@@ -282,5 +306,48 @@ impl UserPrompter for PagePrompter {
             drop(hidden);
             answer
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hardpan_tools::CallSubject;
+    use serde_json::json;
+
+    use super::*;
+
+    fn request() -> ApprovalRequest {
+        ApprovalRequest {
+            call_id: "extension:evil".into(),
+            tool_name: "bash".into(),
+            args: json!({ "command": "ls" }),
+            subject: CallSubject::Command("ls".into()),
+            claim: None,
+            agent: Some("extension evil".into()),
+            handler_reason: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_can_answer_any_more_is_a_no_and_leaves_the_face() {
+        let questions = PendingQuestions::default();
+        let (prompter, mut asked) = PagePrompter::new(questions.clone(), Theme::default(), PathBuf::new());
+        let request = request();
+        let asking = prompter.ask_approval(&request, None);
+        let clearing = async {
+            let Some(PageQuestion::Approval(prompt)) = asked.recv().await else { panic!("it asks") };
+            questions.clear();
+            prompt.id
+        };
+        let (verdict, asked_id) = tokio::join!(asking, clearing);
+        assert_eq!(verdict, ApprovalVerdict::No("the person did not answer".into()));
+        let closed = asked.recv().await;
+        assert!(
+            matches!(closed, Some(PageQuestion::Closed(ClosedQuestion::Approval { id })) if id == asked_id)
+        );
+        // One whose asker is gone leaves it, too.
+        drop(tokio::time::timeout(std::time::Duration::ZERO, prompter.ask_approval(&request, None)).await);
+        assert!(matches!(asked.recv().await, Some(PageQuestion::Approval(_))));
+        assert!(matches!(asked.recv().await, Some(PageQuestion::Closed(ClosedQuestion::Approval { .. }))));
     }
 }

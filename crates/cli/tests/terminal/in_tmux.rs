@@ -16,7 +16,7 @@ const ANSWER_LINES: usize = 240;
 const STEPS: usize = 40;
 
 /// The line that runs the binary in the test's surroundings, after lines of the shell.
-fn shell_line(cli: &TestCli, args: &[&str]) -> String {
+pub fn shell_line(cli: &TestCli, args: &[&str]) -> String {
     let command = cli.command(args);
     let quoted = |text: &std::ffi::OsStr| format!("'{}'", text.to_string_lossy());
     let mut words = vec!["env -i TERM=xterm-256color LC_ALL=C.UTF-8".to_owned()];

@@ -240,6 +240,8 @@ fn a_question_is_shown_whole_and_answered_in_the_full_screen() {
     let preview = (0..9).map(|number| Line::from(format!("diff {number}"))).collect();
     let rule = RuleOffer::NotOffered(String::new());
     let prompt = ApprovalPrompt {
+        author: None,
+        summary: String::new(),
         id: 1,
         kind: CallKind::Edit,
         model_says: None,

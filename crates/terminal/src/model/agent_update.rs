@@ -163,6 +163,10 @@ pub enum RuleOffer {
 pub struct ApprovalPrompt {
     /// The face's number of the question.
     pub id: u64,
+    /// Who wants to make the call, if it is not the model of the conversation: a sub-agent, an extension.
+    pub author: Option<String>,
+    /// Tool and first words of the call, for one row.
+    pub summary: String,
     /// What kind of call it is: it decides the words of the question.
     pub kind: CallKind,
     /// The model's own words about the call; never in place of it.

@@ -75,6 +75,8 @@ mod tests {
     fn prompt(rule: RuleOffer) -> ApprovalPrompt {
         let kind = CallKind::Command { lines: 1 };
         ApprovalPrompt {
+            author: None,
+            summary: String::new(),
             id: 1,
             kind,
             model_says: None,

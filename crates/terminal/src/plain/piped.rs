@@ -124,6 +124,8 @@ mod tests {
 
     fn approval() -> AgentUpdate {
         AgentUpdate::ApprovalAsked(ApprovalPrompt {
+            author: None,
+            summary: String::new(),
             id: 1,
             kind: CallKind::Edit,
             model_says: None,

@@ -12,12 +12,6 @@ const INDENT: &str = "  ";
 const ANSWER_PROMPT: &str = "answer: ";
 
 impl PlainFace {
-    /// Says something, and repeats the question that it stands below.
-    pub(super) fn say_and_ask_again(&mut self, speaker: &str, text: &str) {
-        self.say(speaker, text);
-        self.repeat_question();
-    }
-
     /// Says something behind a speaker, unless it is told elsewhere.
     pub(super) fn say_detail(&mut self, speaker: &str, text: &str) {
         if self.detail == PlainDetail::Everything {
@@ -79,7 +73,7 @@ impl PlainFace {
 
     /// Shows where to type, if a line is waited for.
     pub(super) fn show_prompt(&mut self) {
-        let is_asked = !self.approvals.is_empty() || self.question.is_some();
+        let is_asked = self.is_asked();
         if self.has_prompt || self.has_ended || self.is_command_sent || (self.is_busy() && !is_asked) {
             return;
         }

@@ -43,6 +43,8 @@ fn approval(rule: RuleOffer) -> ApprovalPrompt {
     let preview = vec![Line::from("  bash"), Line::from("    1 │ rm -rf build\u{fffd}")];
     let kind = CallKind::Command { lines: 1 };
     ApprovalPrompt {
+        author: None,
+        summary: String::new(),
         id: 7,
         kind,
         model_says: Some("tidy up".into()),
@@ -124,11 +126,108 @@ fn a_question_shows_all_of_the_call_and_numbers_and_stays_while_commands_run() {
     plain.say("/queue");
     plain.agent(AgentUpdate::Output("the queue is empty".into()));
     let again = plain.taken();
-    assert!(again.starts_with("/queue\n  the queue is empty\nasks: Run this, 1 line?"), "{again}");
+    let expected =
+        "/queue\n  the queue is empty\n    bash\n      1 │ rm -rf build\u{fffd}\nasks: Run this, 1 line?";
+    assert!(again.starts_with(expected), "{again}");
     plain.say("9");
     plain.say("rather use git clean");
     let reason = ApprovalAnswer::No(Some("rather use git clean".into()));
     assert_eq!(plain.effects[1..], [Effect::Answer { id: 7, answer: reason }]);
+}
+
+/// A question of an extension in words.
+fn confirm(id: u64, title: &str) -> AgentUpdate {
+    AgentUpdate::QuestionAsked(QuestionPrompt {
+        id,
+        text: format!("evil asks: {title}"),
+        choices: vec!["yes".into(), "no".into()],
+        only_choices: true,
+        ..QuestionPrompt::default()
+    })
+}
+
+#[test]
+fn one_question_is_open_at_a_time_and_whatever_is_said_follows_its_answer() {
+    let mut plain = Plain::new();
+    plain.say("/spoof");
+    plain.taken();
+    let author = Some("extension evil".to_owned());
+    let prompt =
+        ApprovalPrompt { author, model_says: None, ..approval(RuleOffer::NotOffered(String::new())) };
+    plain.agent(AgentUpdate::ApprovalAsked(prompt));
+    plain.agent(confirm(1, "First?"));
+    plain.agent(confirm(2, "Second?"));
+    plain.agent(AgentUpdate::ExtensionMessage { from: "x".into(), text: "\n\n  bash\n    1 │ ls".into() });
+    insta::assert_snapshot!(plain.taken(), @"
+        bash
+          1 │ rm -rf build�
+    asks: Run this, 1 line? This is what extension evil asks.
+      1 yes
+      2 no; what you type behind it, or instead of a number, is the reason
+      3 no, and stop
+    answer: 
+    ");
+    plain.effects.clear();
+    plain.say("n");
+    assert_eq!(plain.effects, [Effect::Answer { id: 7, answer: ApprovalAnswer::No(None) }]);
+    insta::assert_snapshot!(plain.taken(), @"
+    n
+    note: x: 
+      
+        bash
+          1 │ ls
+    asks: evil asks: First?
+      1 yes
+      2 no
+      An empty line gives no answer.
+    answer: 
+    ");
+    plain.agent(AgentUpdate::ApprovalAsked(approval(RuleOffer::NotOffered(String::new()))));
+    plain.effects.clear();
+    plain.say("1");
+    plain.agent(AgentUpdate::QuestionClosed { id: 2 });
+    // The question about the call was not asked before: it is now, with the call.
+    let answer = Some("yes".to_owned());
+    assert_eq!(plain.effects, [Effect::AnswerQuestion { id: 1, answer }]);
+    insta::assert_snapshot!(plain.taken(), @r#"
+    1
+        bash
+          1 │ rm -rf build�
+    asks: Run this, 1 line? The model says: "tidy up"
+      1 yes
+      2 no; what you type behind it, or instead of a number, is the reason
+      3 no, and stop
+    answer: 
+    "#);
+}
+
+#[test]
+fn a_command_asks_at_once_and_the_call_is_asked_about_again_after_it() {
+    let mut plain = Plain::new();
+    plain.say("work");
+    plain.agent(AgentUpdate::ApprovalAsked(approval(RuleOffer::NotOffered(String::new()))));
+    plain.say("/name");
+    plain.taken();
+    plain.agent(confirm(1, "A name?"));
+    assert!(plain.taken().starts_with("asks: evil asks: A name?"));
+    plain.effects.clear();
+    plain.say("1");
+    let answer = Some("yes".to_owned());
+    assert_eq!(plain.effects, [Effect::AnswerQuestion { id: 1, answer }]);
+    let again = plain.taken();
+    assert!(again.starts_with("1\n    bash\n      1 │ rm -rf build�\nasks: Run this"), "{again}");
+}
+
+#[test]
+fn a_question_outlives_a_run_and_says_so_when_it_is_taken_back() {
+    let mut plain = Plain::new();
+    plain.say("work");
+    plain.agent(AgentUpdate::ApprovalAsked(approval(RuleOffer::NotOffered(String::new()))));
+    plain.agent(AgentUpdate::RunEnded { summary: None, problem: Some("overloaded".into()) });
+    plain.agent(AgentUpdate::Idle);
+    plain.taken();
+    plain.agent(AgentUpdate::ApprovalClosed { id: 7 });
+    assert_eq!(plain.taken(), "\nnote: no answer is needed any more\nerror: overloaded\nyou: ");
 }
 
 #[test]

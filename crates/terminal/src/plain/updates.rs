@@ -9,7 +9,45 @@ use crate::model::{AgentUpdate, Mode, RunningTool, TaskProgress, ToolEnd};
 use crate::transcript::BlockSource;
 
 impl PlainFace {
+    /// Tells what happens; while something is asked, after the answer. What a command of the person replies is
+    /// told at once, and the question is asked again below it.
     pub(super) fn take_update(&mut self, update: AgentUpdate) {
+        if !self.is_asked() {
+            return self.tell(update);
+        }
+        let is_reply = match update {
+            AgentUpdate::Output(_) | AgentUpdate::Reply(_) => true,
+            AgentUpdate::Note(_) | AgentUpdate::Problem(_) | AgentUpdate::Queue(_) => self.is_command_sent,
+            _ => false,
+        };
+        let is_silent = match update {
+            AgentUpdate::ApprovalAsked(_)
+            | AgentUpdate::ApprovalClosed { .. }
+            | AgentUpdate::QuestionAsked(_)
+            | AgentUpdate::QuestionClosed { .. } => true,
+            // In its turn after the end of the run that is told later.
+            AgentUpdate::Idle => self.held.is_empty(),
+            _ => false,
+        };
+        if !is_reply && !is_silent {
+            return self.held.push(update);
+        }
+        let is_idle = update == AgentUpdate::Idle;
+        self.tell(update);
+        if is_reply {
+            self.ask_again();
+        } else if is_idle {
+            self.repeat_question();
+        }
+    }
+
+    /// Tells what was said since something is asked.
+    pub(super) fn release_held(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().for_each(|update| self.tell(update));
+    }
+
+    fn tell(&mut self, update: AgentUpdate) {
         self.is_retrying = false;
         match update {
             AgentUpdate::RunStarted => _ = self.run_since.get_or_insert(self.now),
@@ -31,11 +69,9 @@ impl PlainFace {
                 self.say_detail("tool", &format!("{name} {}: not run: {reason}", subject_text(&subject)));
             }
             AgentUpdate::ApprovalAsked(prompt) => self.ask_approval(prompt),
-            AgentUpdate::ApprovalClosed { id } => self.approvals.retain(|prompt| prompt.id != id),
-            AgentUpdate::QuestionAsked(prompt) => self.ask(prompt),
-            AgentUpdate::QuestionClosed { id } => {
-                self.question = self.question.take().filter(|prompt| prompt.id != id);
-            }
+            AgentUpdate::ApprovalClosed { id } => self.close_approval(id),
+            AgentUpdate::QuestionAsked(prompt) => self.ask_question(prompt),
+            AgentUpdate::QuestionClosed { id } => self.close_question(id),
             AgentUpdate::Queue(queue) => self.tell_queue(queue),
             AgentUpdate::Retry { message, wait, attempt, attempts } => {
                 self.is_retrying = true;
@@ -43,13 +79,10 @@ impl PlainFace {
                 self.say("note", &format!("{message}: {when}"));
             }
             AgentUpdate::Compacting { text } => self.say("note", &format!("compacting {text}")),
-            AgentUpdate::Note(text) => self.say_and_ask_again("note", &text),
+            AgentUpdate::Note(text) => self.say("note", &text),
             AgentUpdate::ExtensionMessage { from, text } => self.say("note", &format!("{from}: {text}")),
-            AgentUpdate::Problem(text) => self.say_and_ask_again("error", &text),
-            AgentUpdate::Output(text) | AgentUpdate::Reply(text) => {
-                self.say_indented(&text);
-                self.repeat_question();
-            }
+            AgentUpdate::Problem(text) => self.say("error", &text),
+            AgentUpdate::Output(text) | AgentUpdate::Reply(text) => self.say_indented(&text),
             AgentUpdate::Image(image) => {
                 let lines = BlockSource::Image(image).lines(self.columns, &self.theme);
                 self.say_lines(&lines);
@@ -59,7 +92,6 @@ impl PlainFace {
             AgentUpdate::Idle => {
                 (self.is_sent, self.is_command_sent, self.run_since) = (false, false, None);
                 self.tools.clear();
-                self.repeat_question();
             }
         }
     }
@@ -100,7 +132,6 @@ impl PlainFace {
         self.end_answer();
         let elapsed = self.run_since.take().map_or(Duration::ZERO, |since| self.now.saturating_sub(since));
         self.tools.clear();
-        self.approvals.clear();
         if let Some(problem) = problem {
             self.say("error", problem);
         }

@@ -8,7 +8,7 @@ use crate::blocks::{CallState, RUNNING_TAIL, RunSummary, ToolCall};
 use crate::editor::{EditBuffer, Submission, SubmissionKind};
 use crate::model::{
     AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, Effect, Model, OpenQuestion, Phase,
-    QuestionFocus, RuleOffer, RunningTool, ToolEnd,
+    QuestionFocus, QuestionPrompt, RuleOffer, RunningTool, ToolEnd,
 };
 use crate::text::escape;
 use crate::theme::Role;
@@ -23,6 +23,7 @@ const SHORT_REASONING: usize = 400;
 
 impl Model {
     pub(super) fn take_agent_update(&mut self, update: AgentUpdate, effects: &mut Vec<Effect>) {
+        let is_reply = self.is_reply(&update);
         self.has_begun |= !matches!(update, AgentUpdate::Queue(_) | AgentUpdate::Retry { .. });
         match update {
             AgentUpdate::RunStarted => {
@@ -74,29 +75,21 @@ impl Model {
             }
             AgentUpdate::ApprovalAsked(prompt) => self.ask_approval(prompt, effects),
             AgentUpdate::ApprovalClosed { id } => self.close_approval(id),
-            AgentUpdate::QuestionAsked(mut prompt) => {
-                self.finish_answer();
-                // What is asked about is printed whole; the last line is the question.
-                if let Some((subject, question)) = prompt.text.rsplit_once('\n') {
-                    self.say(BlockKind::Text, BlockSource::Output(subject.to_owned()));
-                    prompt.text = question.to_owned();
+            AgentUpdate::QuestionAsked(prompt) => {
+                if self.approvals.is_empty() && self.question.is_none() {
+                    // What the person asked for by a command is answered at once, and a run's own questions
+                    // only by keys that were pressed for them.
+                    let is_expected = !self.is_running() || prompt.choices.is_empty();
+                    let drawn_at = Some(Duration::ZERO);
+                    let focus =
+                        if is_expected { QuestionFocus::Active { drawn_at } } else { QuestionFocus::Waiting };
+                    self.open_question(prompt, focus);
+                } else {
+                    self.waiting_questions.push_back(prompt);
                 }
-                let mut answer = EditBuffer::default();
-                answer.insert(&prompt.prefill);
-                // What the person asked for by a command is answered at once, and a run's own questions only
-                // by keys that were pressed for them.
-                let is_expected = !self.is_running() || prompt.choices.is_empty();
-                let drawn_at = Some(Duration::ZERO);
-                let focus =
-                    if is_expected { QuestionFocus::Active { drawn_at } } else { QuestionFocus::Waiting };
-                self.question = Some(OpenQuestion { prompt, focus, marked: None, answer });
                 self.notify("asks", effects);
             }
-            AgentUpdate::QuestionClosed { id } => {
-                if self.question.as_ref().is_some_and(|question| question.prompt.id == id) {
-                    self.question = None;
-                }
-            }
+            AgentUpdate::QuestionClosed { id } => self.drop_question(id),
             AgentUpdate::Queue(queue) => self.queue = queue,
             AgentUpdate::Retry { message, wait, attempt, attempts } => {
                 if self.phase != Phase::Stopping {
@@ -126,14 +119,29 @@ impl Model {
             AgentUpdate::RunEnded { summary, problem } => self.end_run(summary, problem.as_deref(), effects),
             AgentUpdate::Idle => self.rest(),
         }
+        if is_reply {
+            self.expects_reply = false;
+            self.release_held();
+            self.print_what_is_asked();
+        }
+    }
+
+    /// Whether the person waits for this while something is asked: a command's answer is shown at once, with
+    /// what is asked about below it again.
+    fn is_reply(&self, update: &AgentUpdate) -> bool {
+        self.holds_text()
+            && match update {
+                AgentUpdate::Reply(_) | AgentUpdate::Output(_) => true,
+                AgentUpdate::Note(_) | AgentUpdate::Problem(_) => self.expects_reply,
+                _ => false,
+            }
     }
 
     fn take_text(&mut self, text: &str) {
         self.resume_streaming();
         self.finish_reasoning();
         self.has_text = true;
-        self.transcript.push_answer(text);
-        self.fill_page();
+        self.say_answer(text);
     }
 
     fn resume_streaming(&mut self) {
@@ -146,9 +154,7 @@ impl Model {
     fn finish_answer(&mut self) {
         self.finish_reasoning();
         self.has_text = false;
-        if self.transcript.finish_answer() {
-            self.fill_page();
-        }
+        self.end_answer();
     }
 
     /// Reasoning leaves one line; a moment of it, of which nothing can be read, leaves none.
@@ -189,16 +195,48 @@ impl Model {
         self.finish_answer();
         self.approvals.push_back(prompt);
         if self.approvals.len() == 1 {
-            self.print_next_approval();
+            self.print_what_is_asked();
         }
         self.notify("asks", effects);
     }
 
-    /// Prints all of the call that is asked about: the question below it is live.
-    pub(super) fn print_next_approval(&mut self) {
-        if let Some(prompt) = self.approvals.front() {
-            let preview = BlockSource::Lines(prompt.preview.clone());
-            self.say(BlockKind::Text, preview);
+    fn open_question(&mut self, mut prompt: QuestionPrompt, focus: QuestionFocus) {
+        self.finish_answer();
+        // What is asked about is printed whole; the last line is the question.
+        let parts =
+            prompt.text.rsplit_once('\n').map(|(subject, last)| (subject.to_owned(), last.to_owned()));
+        let subject = parts.map(|(subject, last)| {
+            prompt.text = last;
+            subject
+        });
+        let mut answer = EditBuffer::default();
+        answer.insert(&prompt.prefill);
+        self.question = Some(OpenQuestion { prompt, subject, focus, marked: None, answer });
+        self.print_what_is_asked();
+    }
+
+    /// Nobody waits for the answer of a question any more.
+    fn drop_question(&mut self, id: u64) {
+        self.waiting_questions.retain(|prompt| prompt.id != id);
+        if self.question.take_if(|question| question.prompt.id == id).is_some() && self.approvals.is_empty() {
+            self.ask_next();
+        }
+    }
+
+    /// A question is over: shows what was said meanwhile, and the next question below what it is about.
+    pub(super) fn ask_next(&mut self) {
+        self.expects_reply = false;
+        self.release_held();
+        if !self.approvals.is_empty() {
+            return self.print_what_is_asked();
+        }
+        self.approvals_answered = 0;
+        // The last key was meant for what was asked before.
+        if let Some(question) = &mut self.question {
+            question.focus = QuestionFocus::Waiting;
+            self.print_what_is_asked();
+        } else if let Some(prompt) = self.waiting_questions.pop_front() {
+            self.open_question(prompt, QuestionFocus::Waiting);
         }
     }
 
@@ -207,7 +245,7 @@ impl Model {
         self.approvals.retain(|prompt| prompt.id != id);
         if was_first {
             self.approval_focus = Default::default();
-            self.print_next_approval();
+            self.ask_next();
         }
     }
 
@@ -238,7 +276,7 @@ impl Model {
             Span::styled("  you: ", self.theme.style(Role::Quiet)),
             Span::raw(escape(&words.lines().collect::<Vec<_>>().join(" ")).into_owned()),
         ]);
-        self.say(BlockKind::Note, BlockSource::Lines(vec![line]));
+        self.say_now(BlockKind::Note, BlockSource::Lines(vec![line]));
     }
 
     fn end_run(&mut self, summary: Option<RunSummary>, problem: Option<&str>, effects: &mut Vec<Effect>) {
@@ -254,12 +292,11 @@ impl Model {
         self.rest();
     }
 
-    /// Nothing runs any more.
+    /// Nothing runs any more. Questions stay: whoever asks one outside of a run still waits for its answer, and
+    /// takes it back otherwise.
     fn rest(&mut self) {
         self.finish_answer();
         self.tools.clear();
-        self.approvals.clear();
-        self.approvals_answered = 0;
         self.phase = Phase::Idle;
         self.run_since = None;
     }

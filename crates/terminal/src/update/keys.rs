@@ -206,6 +206,7 @@ impl Model {
             return effects.push(Effect::Open(view));
         }
         let is_prompt = submission.kind == SubmissionKind::Prompt;
+        self.expects_reply = !is_prompt && self.holds_text();
         match state {
             FaceState::Idle => {
                 self.print_prompt(&submission);
@@ -274,8 +275,9 @@ impl Model {
         }
         self.phase = Phase::Stopping;
         self.approvals.clear();
-        self.approvals_answered = 0;
         self.question = None;
+        self.waiting_questions.clear();
+        self.ask_next();
         effects.push(if is_taken_back { Effect::StopAndTakeBack } else { Effect::Stop });
     }
 
@@ -346,7 +348,10 @@ impl Model {
             Action::ShowDiff => effects.push(Effect::Open(ViewKind::CallDiff)),
             Action::RefuseAndStop => {
                 self.answer(ApprovalAnswer::NoAndStop, effects);
-                self.phase = Phase::Stopping;
+                // An extension asks without a run, too.
+                if self.is_running() {
+                    self.phase = Phase::Stopping;
+                }
             }
             _ => {}
         }
@@ -384,11 +389,7 @@ impl Model {
         self.approvals_answered += 1;
         effects.push(Effect::Answer { id: prompt.id, answer });
         self.approval_focus = ApprovalFocus::Waiting;
-        if self.approvals.is_empty() {
-            self.approvals_answered = 0;
-        } else {
-            self.print_next_approval();
-        }
+        self.ask_next();
     }
 
     /// The person changed the call in the editor: unless it is the same, that is a yes.
@@ -440,6 +441,7 @@ impl Model {
         let is_secret = self.question.take().is_some_and(|question| question.prompt.is_secret);
         let shown = if is_secret { answer.as_ref().map(|_| "(not shown)") } else { answer.as_deref() };
         self.print_question_answer(shown);
+        self.ask_next();
         effects.push(Effect::AnswerQuestion { id, answer });
     }
 }

@@ -5,13 +5,16 @@ use std::time::Duration;
 use crate::blocks::{Delivery, Subject};
 use crate::editor::SubmissionKind;
 use crate::model::{
-    AgentUpdate, ApprovalAnswer, ApprovalPrompt, CallKind, Effect, Event, FaceState, Mode, QuestionPrompt,
-    RuleOffer, ToolEnd, ViewKind,
+    AgentUpdate, ApprovalAnswer, ApprovalPrompt, BlockKind, CallKind, Effect, Event, ExtensionArea,
+    FaceState, Mode, QuestionPrompt, RuleOffer, ToolEnd, ViewKind,
 };
 use crate::test_face::TestFace;
+use crate::transcript::BlockSource;
 
 fn approval(id: u64) -> ApprovalPrompt {
     ApprovalPrompt {
+        author: None,
+        summary: String::new(),
         id,
         kind: CallKind::Edit,
         model_says: None,
@@ -327,10 +330,140 @@ fn approvals_come_one_at_a_time_and_each_call_is_printed_before_its_question() {
 }
 
 #[test]
-fn a_run_that_ends_takes_its_questions_with_it() {
+fn a_question_outlives_a_run_until_it_is_answered_or_taken_back() {
     let mut face = face_in(FaceState::ApprovalActive);
-    face.agent(AgentUpdate::RunEnded { summary: None, problem: None });
+    face.agent(AgentUpdate::RunEnded { summary: None, problem: Some("overloaded".into()) });
+    face.agent(AgentUpdate::Idle);
+    assert_eq!(face.model.state(), FaceState::ApprovalActive);
+    face.press("esc");
+    assert_eq!((effects_of(&face).as_str(), face.model.state()), ("NoAndStop", FaceState::Idle));
+
+    let mut face = face_in(FaceState::ApprovalActive);
+    face.agent(AgentUpdate::RunEnded { summary: None, problem: Some("overloaded".into()) });
+    face.agent(AgentUpdate::ApprovalClosed { id: 1 });
+    assert_eq!((effects_of(&face).as_str(), face.model.state()), ("", FaceState::Idle));
+    face.draw();
+    assert!(face.printed.last().unwrap().contains("overloaded"));
+}
+
+const IMITATION: &str = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n  bash\n    1 │ ls";
+
+/// A question in words below a text that imitates a call.
+fn imitating_question(id: u64) -> QuestionPrompt {
+    QuestionPrompt { id, text: format!("{IMITATION}\nevil asks: Sure?"), ..QuestionPrompt::default() }
+}
+
+#[test]
+fn nothing_stands_between_a_question_and_the_call_that_it_is_about() {
+    let text = || IMITATION.to_owned();
+    let (id, name, subject) = ("1".into(), "bash".to_owned(), Subject::Text(text()));
+    let end = ToolEnd { id: "0".into(), is_error: true, output: text(), ..ToolEnd::default() };
+    let area = ExtensionArea {
+        statuses: vec![text()],
+        above: vec![text()],
+        below: vec![text()],
+        working: Some(text()),
+    };
+    for event in [
+        Event::Agent(AgentUpdate::Note(text())),
+        Event::Agent(AgentUpdate::Problem(text())),
+        Event::Agent(AgentUpdate::ExtensionMessage { from: "x".into(), text: text() }),
+        Event::Agent(AgentUpdate::Text(text())),
+        Event::Agent(AgentUpdate::Delivered { text: text() }),
+        Event::Agent(AgentUpdate::Reply(text())),
+        Event::Agent(AgentUpdate::Output(text())),
+        Event::Agent(AgentUpdate::Lines(vec![text().into()])),
+        Event::Agent(AgentUpdate::ToolStarted { id, name: name.clone(), subject: subject.clone() }),
+        Event::Agent(AgentUpdate::ToolOutput { id: "0".into(), text: text() }),
+        Event::Agent(AgentUpdate::ToolEnded(end)),
+        Event::Agent(AgentUpdate::ToolNotRun { name, subject, reason: text() }),
+        Event::Agent(AgentUpdate::QuestionAsked(imitating_question(9))),
+        Event::Agent(AgentUpdate::RunEnded { summary: None, problem: Some(text()) }),
+        Event::Extensions(area),
+        Event::Earlier(vec![(BlockKind::Text, BlockSource::Output(text()))]),
+    ] {
+        let mut face = face_in(FaceState::Streaming);
+        face.agent(tool("0"));
+        face.agent(AgentUpdate::ApprovalAsked(approval(1)));
+        face.draw();
+        let shown = format!("{event:?}");
+        face.event(event);
+        // What stands in an open block is printed when the block is over.
+        face.agent(AgentUpdate::AnswerEnded);
+        let drawing = face.drawing();
+        assert_eq!(face.printed.last().map(String::as_str), Some("diff 1"), "{shown}\n{drawing}");
+        let live = drawing.split_once("── live").unwrap().1;
+        assert!(live.contains("Change this file?") && !live.contains("1 │ ls"), "{shown}\n{live}");
+    }
+}
+
+#[test]
+fn what_was_said_while_a_question_was_open_follows_its_answer() {
+    let mut face = face_in(FaceState::ApprovalActive);
+    face.agent(AgentUpdate::ApprovalAsked(approval(2)));
+    face.agent(AgentUpdate::Text("An answer".into()));
+    face.agent(AgentUpdate::Text(" in parts.".into()));
+    face.agent(AgentUpdate::Note("a note".into()));
+    face.agent(AgentUpdate::QuestionAsked(imitating_question(9)));
+    assert!(face.drawing().contains("what was said since is shown after your answer"));
+    face.printed.clear();
+    face.press("y");
+    face.draw();
+    let printed = face.printed.join("\n");
+    assert_eq!(printed, "\n  you: yes\n\nAn answer in parts.\n\n! a note\n\ndiff 2", "{printed}");
+    face.printed.clear();
+    face.wait(5000);
+    face.draw();
+    face.press("y");
+    // Now it is the turn of the question in words. The key was not meant for it.
+    assert_eq!(face.model.question.as_ref().map(|question| question.prompt.id), Some(9));
+    assert_eq!(face.model.state(), FaceState::Streaming);
+    face.draw();
+    assert_eq!(face.printed.last().unwrap(), "    1 │ ls");
+    face.wait(5000);
+    assert_eq!(face.model.state(), FaceState::Question);
+}
+
+#[test]
+fn a_question_in_words_loses_neither_its_turn_nor_what_it_is_about() {
+    let mut face = TestFace::new(80, 24);
+    let question = |id, subject: &str| QuestionPrompt {
+        id,
+        text: format!("{subject}\nGo on?"),
+        ..QuestionPrompt::default()
+    };
+    face.agent(AgentUpdate::QuestionAsked(question(1, "first subject")));
+    face.agent(AgentUpdate::QuestionAsked(question(2, "second subject")));
+    face.agent(AgentUpdate::ApprovalAsked(approval(3)));
+    face.draw();
+    assert_eq!(face.printed, ["first subject", "", "diff 3"]);
+    face.wait(5000);
+    face.draw();
+    face.press("y");
+    face.draw();
+    assert_eq!(face.printed.last().unwrap(), "first subject", "it is asked again");
+    face.wait(5000);
+    face.draw();
+    face.press("esc");
+    assert_eq!(face.effects.last(), Some(&Effect::AnswerQuestion { id: 1, answer: None }));
+    face.draw();
+    assert_eq!(face.printed.last().unwrap(), "second subject");
+    face.agent(AgentUpdate::QuestionClosed { id: 2 });
     assert_eq!(face.model.state(), FaceState::Idle);
+}
+
+#[test]
+fn the_reply_to_a_command_is_shown_at_once_with_the_call_below_it() {
+    let mut face = face_in(FaceState::ApprovalWaiting);
+    face.type_text("/nothing");
+    face.press("enter");
+    face.agent(AgentUpdate::Note("there is no such command".into()));
+    face.draw();
+    let last = &face.printed[face.printed.len() - 3..];
+    assert_eq!(last, ["! there is no such command", "", "diff 1"], "{:?}", face.printed);
+    face.agent(AgentUpdate::Note("not asked for".into()));
+    face.draw();
+    assert_eq!(face.printed.last().unwrap(), "diff 1");
 }
 
 #[test]

@@ -15,13 +15,16 @@ const SHARED_TAIL: usize = 1;
 
 /// What kind of block the activity will become on the page; none if there is none to show.
 pub(super) fn activity_kind(model: &Model) -> Option<BlockKind> {
+    // Output of running tools would stand between the question and what it is about.
+    if model.holds_text() {
+        return None;
+    }
     match &model.phase {
         Phase::Idle => None,
         Phase::Streaming if model.has_text => Some(BlockKind::Answer),
         Phase::Streaming if model.reasoning.is_empty() => {
             // A question is all that there is to wait for.
-            let is_asked = !model.approvals.is_empty() || model.question.is_some();
-            (!is_asked).then_some(BlockKind::Text)
+            model.question.is_none().then_some(BlockKind::Text)
         }
         Phase::Tool => Some(BlockKind::Tool),
         _ => Some(BlockKind::Text),

@@ -26,6 +26,7 @@ pub(super) fn question_rows(model: &Model) -> Vec<Line<'static>> {
     }
     let Some(question) = &model.question else { return Vec::new() };
     let columns = usize::from(model.size.columns);
+    let held = held_row(model);
     let mut rows = wrap(&[Span::raw(escape(&question.prompt.text).into_owned())], columns);
     // Of a long list, the part with the mark.
     let choices = &question.prompt.choices;
@@ -41,7 +42,28 @@ pub(super) fn question_rows(model: &Model) -> Vec<Line<'static>> {
         let text = format!("  {} of {}", MAX_CHOICES, choices.len());
         rows.push(Line::styled(text, model.theme.style(Role::Quiet)));
     }
+    rows.extend(held);
     rows
+}
+
+/// Says that something waits until the question is answered.
+fn held_row(model: &Model) -> Option<Line<'static>> {
+    let text = "  what was said since is shown after your answer";
+    model.has_held_text().then(|| Line::styled(text, model.theme.style(Role::Quiet)))
+}
+
+/// Who asks, and about what, where the call on the page may not be enough: another author than the model of the
+/// conversation, or a call whose beginning is not on the screen.
+fn summary_row(model: &Model, prompt: &ApprovalPrompt, is_call_cut: bool) -> Option<Line<'static>> {
+    let one_line = |text: &str| escape(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    let author = prompt.author.as_ref().map(|author| format!("{} asks: ", one_line(author)));
+    let is_shown = author.is_some() || (is_call_cut && !prompt.summary.is_empty());
+    is_shown.then(|| {
+        Line::from(vec![
+            Span::styled(author.unwrap_or_default(), model.theme.style(Role::Care)),
+            Span::raw(one_line(&prompt.summary)),
+        ])
+    })
 }
 
 fn approval_rows(model: &Model, prompt: &ApprovalPrompt) -> Vec<Line<'static>> {
@@ -57,7 +79,7 @@ fn approval_rows(model: &Model, prompt: &ApprovalPrompt) -> Vec<Line<'static>> {
     if count > 1 {
         head.push(Span::raw(format!("   {} of {count}", model.approvals_answered + 1)));
     }
-    let above = rows_above(model, prompt, choices.len() + 4);
+    let above = rows_above(model, prompt, choices.len() + 4 + usize::from(prompt.author.is_some()));
     let is_narrow = columns < TWO_COLUMNS;
     if is_waiting {
         let text = format!("   {} answers", model.keymap.hint(Action::Queue));
@@ -77,8 +99,10 @@ fn approval_rows(model: &Model, prompt: &ApprovalPrompt) -> Vec<Line<'static>> {
             if is_narrow { format!("  \"{words}\"") } else { format!("   the model says: \"{words}\"") };
         head.push(Span::styled(text, model.theme.style(Role::Quiet)));
     }
-    let mut rows = vec![Line::from(head)];
+    let mut rows: Vec<Line<'static>> = summary_row(model, prompt, above > 0).into_iter().collect();
+    rows.push(Line::from(head));
     rows.extend(choices);
+    rows.extend(held_row(model));
     rows
 }
 

@@ -142,6 +142,8 @@ fn edit_approval(face: &TestFace) -> ApprovalPrompt {
     let mut preview = vec![head];
     preview.extend(diff.unified(usize::from(face.model.size.columns), &face.model.theme));
     ApprovalPrompt {
+        author: None,
+        summary: String::new(),
         id: 1,
         kind: CallKind::Edit,
         model_says: Some("cap the gap penalty".into()),
@@ -212,10 +214,31 @@ fn approval_of_a_command_longer_than_the_screen() {
         let command: String = (1..=26).map(|n| format!("echo {n}\n")).collect();
         let preview = command_lines(&command, columns, &face.model.theme);
         let prompt = ApprovalPrompt {
+            summary: format!("bash {command}"),
             kind: CallKind::Command { lines: 26 },
             diff: None,
             preview,
             rule: RuleOffer::Offered("this exact text".into()),
+            ..edit_approval(face)
+        };
+        ask(face, prompt);
+    }));
+}
+
+#[test]
+fn approval_of_a_call_that_an_extension_makes() {
+    insta::assert_snapshot!(drawings(|face| {
+        let columns = usize::from(face.model.size.columns);
+        let command = "touch EVIL-ran; echo evil";
+        let mut preview = vec![Line::from("  extension evil asks"), Line::from("  bash")];
+        preview.extend(command_lines(command, columns, &face.model.theme));
+        let prompt = ApprovalPrompt {
+            author: Some("extension evil".into()),
+            summary: format!("bash {command}"),
+            kind: CallKind::Command { lines: 1 },
+            diff: None,
+            model_says: None,
+            preview,
             ..edit_approval(face)
         };
         ask(face, prompt);
