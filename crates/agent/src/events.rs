@@ -69,6 +69,11 @@ pub trait Event: Clone + Serialize + JsonSchema + Send + Sync + 'static {
 /// The error of a handler; its text is reported.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The error of a handler that found out by itself that it took too long. It counts as one that the time limit ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct HandlerTooSlow(pub String);
+
 /// A handler that failed, panicked or took too long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HandlerFault {
@@ -324,7 +329,12 @@ impl Events {
         let mut task = AbortOnDropHandle::new(tokio::spawn(running));
         match clock.timeout(self.timeout, &mut task).await {
             Some(Ok(Ok(reply))) => Ok(reply),
-            Some(Ok(Err(error))) => Err(fault(error.to_string())),
+            Some(Ok(Err(error))) => {
+                if error.is::<HandlerTooSlow>() {
+                    handler.timeouts.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(fault(error.to_string()))
+            }
             Some(Err(_)) => Err(fault("it broke (panicked)".into())),
             None => {
                 task.abort();

@@ -27,7 +27,7 @@ pub mod typings; // the files of a new extension
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ use serde::Serialize;
 
 pub(crate) use discovery::check_named;
 pub use discovery::{ExtensionOrigin, FoundExtension, find_extensions};
+use files::DiskUse;
 pub(crate) use host::ExtensionSetting;
 use host::{ExtensionBus, ExtensionHost, StoredBytes};
 pub use permissions::{DeclaredPermissions, ExtensionGrant, PermissionError, PermissionStore};
@@ -68,14 +69,16 @@ pub struct Extensions {
     editor_text: Arc<Mutex<String>>,
     /// How much they have stored in each session.
     stored_bytes: Arc<StoredBytes>,
+    /// How much of the disk they take, by the same reckoning.
+    disk_use: Arc<DiskUse>,
     /// Where extensions were loaded; empty if none was found.
     runtime: OnceLock<tokio::runtime::Handle>,
     /// Whether there were extensions to load, whose files are then watched.
     has_found: AtomicBool,
-    /// One reload at a time.
-    reloading: tokio::sync::Mutex<()>,
-    /// Those that decide about tool calls and could not be loaded: calls are blocked in their names.
-    missing_guards: Mutex<Vec<String>>,
+    /// How many reloads were asked for.
+    reload_requests: AtomicU64,
+    /// One reload at a time; up to which request they have been carried out.
+    reloading: tokio::sync::Mutex<u64>,
 }
 
 struct LoadedExtension {
@@ -143,10 +146,11 @@ impl Extensions {
             secrets,
             editor_text: Arc::default(),
             stored_bytes: Arc::default(),
+            disk_use: Arc::default(),
             runtime: OnceLock::new(),
             has_found: AtomicBool::new(false),
+            reload_requests: AtomicU64::new(0),
             reloading: tokio::sync::Mutex::default(),
-            missing_guards: Mutex::default(),
         }
     }
 
@@ -178,6 +182,7 @@ impl Extensions {
             flags: self.options.extension_flags.clone(),
             editor_text: self.editor_text.clone(),
             stored_bytes: self.stored_bytes.clone(),
+            disk_use: self.disk_use.clone(),
             scope: app.scope.clone(),
             prompter: app.prompter.clone(),
             approvals: app.approvals.clone(),
@@ -204,14 +209,18 @@ impl Extensions {
         let name = self.free_name(&app.agent, &extension.name);
         let host = ExtensionHost::new(&name, &extension, &app.agent, setting, bus);
         let entry = extension.entry.clone();
-        let (loaded, failed) = match tokio::time::timeout(LOAD_TIME, load_entries(&extension, &host)).await {
+        let mut loses_guard = false;
+        let loading = load_entries(&extension, &host, &mut loses_guard);
+        let (loaded, failed) = match tokio::time::timeout(LOAD_TIME, loading).await {
             Ok(loaded) => loaded,
             Err(_) => {
                 let error = format!("it did not finish loading within {} s", LOAD_TIME.as_secs());
+                loses_guard |= host.guards() > 0;
                 (None, vec![(entry.clone(), error)])
             }
         };
-        let misses_guard = failed.iter().any(|(path, _)| extension.mentions(path, GUARD_EVENT));
+        let misses_guard =
+            loses_guard || failed.iter().any(|(path, _)| extension.may_mention(path, GUARD_EVENT));
         for (path, error) in failed {
             app.notice(Notice::ExtensionNotLoaded { path, error });
         }
@@ -224,18 +233,13 @@ impl Extensions {
                 let loaded = LoadedExtension { host: host.clone(), path: entry, origin, script };
                 lock(&self.loaded).push(loaded);
             }
-            None => {
-                host.withdraw();
-                if misses_guard {
-                    lock(&self.missing_guards).push(name.clone());
-                }
-            }
+            None => host.withdraw(),
         }
         if misses_guard {
             let reason = format!(
                 "the extension {name}, which decides about tool calls, could not be loaded: repair or remove it, then /reload"
             );
-            events::block_all_calls(&app.agent, &name, reason);
+            events::block_all_calls(&app.agent, reason);
         }
         for warning in host.take_warnings() {
             app.notice(Notice::ExtensionWarning { extension: host.name().to_owned(), warning });
@@ -301,15 +305,21 @@ impl Extensions {
     }
 }
 
-/// Loads the main files of an extension into one engine. One that fails costs no others: its path and its error come
+/// Loads the main files of an extension into one engine. `loses_guard` becomes true where one fails that had begun
+/// to decide about tool calls. One that fails costs no others: its path and its error come
 /// back with the script, which is none if all of them fail.
 async fn load_entries(
     extension: &FoundExtension,
     host: &Arc<ExtensionHost>,
+    loses_guard: &mut bool,
 ) -> (Option<Script>, Vec<(PathBuf, String)>) {
+    if let Some(problem) = &extension.problem {
+        return (None, vec![(extension.entry.clone(), problem.clone())]);
+    }
     let mut loaded: Option<Script> = None;
     let mut failed = Vec::new();
     for entry in [&extension.entry].into_iter().chain(&extension.more_entries) {
+        let guards = host.guards();
         let outcome = match &loaded {
             Some(script) => {
                 script.call(CallKind::Load, &entry.to_string_lossy(), "null".into()).await.map(|_| ())
@@ -321,6 +331,7 @@ async fn load_entries(
             }
         };
         if let Err(error) = outcome {
+            *loses_guard |= host.guards() > guards;
             if loaded.is_none() {
                 // The next one gets an engine of its own.
                 host.withdraw();

@@ -39,6 +39,16 @@ pub(crate) struct HookPlace {
     pub unconfined: Confinement,
 }
 
+/// Blocks every tool call: the hooks that decide about them are those of a project whose files have changed since they
+/// were trusted.
+pub(crate) fn block_calls(agent: &Agent) {
+    agent.events().subscribe::<ToolCallEvent, _>("hooks", |_, _| async {
+        let reason = "the hooks of this folder decide about tool calls, and its files have changed since they were \
+                      trusted: run `hardpan trust`";
+        Ok(ToolCallReply::Block { reason: reason.into() })
+    });
+}
+
 /// The hooks of a conversation.
 struct Hooks {
     config: HooksConfig,
@@ -80,8 +90,10 @@ impl Hooks {
         tool: Option<&str>,
         payload: Value,
     ) -> Result<HookOutput, HandlerError> {
-        let names = tool.map(|name| [name, hook_tool_name(name)]);
-        let concerns = |hook: &&HookConfig| names.is_none_or(|names| hook.matcher.matches(&names));
+        let names = tool.map(|name| (name, hook_tool_name(name)));
+        let concerns = |hook: &&HookConfig| {
+            names.as_ref().is_none_or(|(own, other)| hook.matcher.matches(&[own, other]))
+        };
         let mut given = payload::common(agent, event, &self.place.root);
         if let (Value::Object(given), Value::Object(fields)) = (&mut given, payload) {
             given.extend(fields);

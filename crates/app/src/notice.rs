@@ -348,7 +348,7 @@ impl fmt::Display for Notice {
                 let more = if files.len() > names.len() { ", …" } else { "" };
                 write!(
                     f,
-                    "ignoring this folder's own settings: they are not those that you trusted ({}{more}); run `hardpan trust` to see what changed and to use them",
+                    "ignoring this folder's own settings: they are not those that you trusted ({}{more}), and its extensions run as you trusted them; run `hardpan trust` to see what changed and to use them",
                     names.join(", ")
                 )
             }

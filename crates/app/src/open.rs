@@ -161,7 +161,12 @@ impl ConversationApp {
         let asked = with_model_of(asked, chosen_agent.as_ref(), &conversation);
         let state = LearnedState::load(&options.user_folders);
         check_named(options).map_err(|(path, source)| OpenError::NamedExtension { path, source })?;
-        let found_extensions = find_extensions(options, &root, settings.project_files.as_ref(), &**notices);
+        let found_extensions = find_extensions(
+            options,
+            &root,
+            settings.project_files.as_ref().or(settings.earlier_files.as_ref()),
+            &**notices,
+        );
         let has_extensions = !found_extensions.is_empty();
         let (target, awaited_target) =
             choose_or_await(&asked, &settings, &conversation, &state, &**notices, has_extensions)?;
@@ -317,6 +322,9 @@ impl ConversationApp {
         panels.follow(&agent);
         mcp.follow(&agent, &approver);
         record_git_branch(&agent, root.clone());
+        if settings.lost_guards {
+            hooks::block_calls(&agent);
+        }
         if !settings.config.hooks.is_empty() {
             let place = HookPlace {
                 root: root.clone(),

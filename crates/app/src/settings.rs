@@ -64,6 +64,11 @@ pub struct Settings {
     pub user_folders: UserFolders,
     /// The project's settings, skills and templates, if the user trusts them as they are.
     pub project_files: Option<ProjectFiles>,
+    /// What the user trusted of a project that has changed since; its extensions go on as they were.
+    pub(crate) earlier_files: Option<ProjectFiles>,
+    /// Whether the project had hooks that decide about tool calls when it was trusted, and they do not run because
+    /// its files have changed.
+    pub(crate) lost_guards: bool,
 }
 
 impl Settings {
@@ -75,7 +80,12 @@ impl Settings {
         notices: &dyn NoticeSink,
     ) -> Result<Self, SettingsError> {
         let folder = &user_folders.config;
-        let project_files = trusted_files(root, &user_folders, notices)?;
+        let project = trusted_files(root, &user_folders, notices)?;
+        let (project_files, earlier_files) = match project {
+            TrustedProject::Current(files) => (Some(files), None),
+            TrustedProject::Earlier(files) => (None, Some(files)),
+            TrustedProject::None => (None, None),
+        };
         let mut layers: Vec<SettingsLayer> =
             folder.iter().map(|folder| SettingsLayer::User(folder)).collect();
         layers.extend(project_files.as_ref().map(|files| SettingsLayer::Project { root, files }));
@@ -104,6 +114,17 @@ impl Settings {
             }
             overrides.extend(read_overrides(layer)?);
         }
+        // A change takes no restriction away that the user trusted.
+        let mut lost_guards = false;
+        if let Some(files) = &earlier_files {
+            match read_config(&SettingsLayer::Project { root, files }) {
+                Ok(earlier) => {
+                    lost_guards = earlier.hooks.contains_key(&HookEvent::PreToolUse);
+                    config.deny.extend(earlier.deny);
+                }
+                Err(_) => lost_guards = true,
+            }
+        }
         for id in config.providers.keys() {
             // Most likely misspelled, and would otherwise be ignored silently.
             if let Err(error) = catalogue.provider(id) {
@@ -115,6 +136,8 @@ impl Settings {
             catalogue,
             texts: PromptTexts::with_overrides(&overrides)?,
             project_files,
+            earlier_files,
+            lost_guards,
             user_folders,
         })
     }
@@ -184,13 +207,35 @@ impl SettingsLayer<'_> {
     }
 }
 
-/// The project's files if the user trusts them as they are. Otherwise a notice says why they are
-/// not used.
+/// The files of a project that the user trusted.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum TrustedProject {
+    /// They are as the user trusted them.
+    Current(ProjectFiles),
+    /// They have changed since; these are what the user trusted.
+    Earlier(ProjectFiles),
+    /// There are none.
+    #[default]
+    None,
+}
+
+impl TrustedProject {
+    /// The files whose extensions run. A change takes no guard away: those that were trusted stay until the user
+    /// has seen it.
+    pub fn extension_files(&self) -> Option<&ProjectFiles> {
+        match self {
+            TrustedProject::Current(files) | TrustedProject::Earlier(files) => Some(files),
+            TrustedProject::None => None,
+        }
+    }
+}
+
+/// The project's files if the user trusted them. Where they are not used as they are, a notice says why.
 pub(crate) fn trusted_files(
     root: &Path,
     user_folders: &UserFolders,
     notices: &dyn NoticeSink,
-) -> Result<Option<ProjectFiles>, SettingsError> {
+) -> Result<TrustedProject, SettingsError> {
     let folder = root.join(PROJECT_FOLDER);
     // The user's own config folder may be there.
     let is_own = user_folders.config.as_ref() == Some(&folder);
@@ -200,17 +245,21 @@ pub(crate) fn trusted_files(
         } else if root.join(FOREIGN_EXTENSIONS).is_dir() {
             notices.notice(Notice::ProjectExtensionsNotTrusted);
         }
-        return Ok(None);
+        return Ok(TrustedProject::None);
     }
     match TrustReview::read(root, user_folders) {
-        Ok(TrustReview { state: TrustState::Trusted, current, .. }) => Ok((!is_own).then_some(current)),
+        Ok(_) if is_own => Ok(TrustedProject::None),
+        Ok(TrustReview { state: TrustState::Trusted, current, .. }) => Ok(TrustedProject::Current(current)),
         Ok(review) => {
             notices.notice(Notice::ProjectChanged { files: review.changed_files() });
-            Ok(None)
+            Ok(match review.state {
+                TrustState::Changed { before: Some(before) } => TrustedProject::Earlier(before),
+                _ => TrustedProject::None,
+            })
         }
         Err(SettingsError::ProjectFiles(error)) => {
             notices.notice(Notice::ProjectUntrustable(error));
-            Ok(None)
+            Ok(TrustedProject::None)
         }
         Err(error) => Err(error),
     }

@@ -553,6 +553,8 @@ mod extension_calls;
 mod extension_compatibility;
 #[path = "embedding/extension_events.rs"]
 mod extension_events;
+#[path = "embedding/extension_files_hostile.rs"]
+mod extension_files_hostile;
 #[path = "embedding/extension_models.rs"]
 mod extension_models;
 #[path = "embedding/extension_platform.rs"]

@@ -3,6 +3,8 @@
 
 #[path = "tools/extensions.rs"]
 mod extensions;
+#[path = "tools/guards.rs"]
+mod guards;
 #[path = "tools/hooks.rs"]
 mod hooks;
 #[path = "tools/mcp.rs"]

@@ -11,6 +11,7 @@
 mod compression; // what node:zlib is made of
 mod fault; // ScriptError, ScriptFault: what goes wrong, and where
 mod host; // ScriptHost: what a script asks for
+mod json_size; // how many values JSON has
 mod md5; // the digest MD5, for keys of caches
 mod native; // the functions that the engine's own JavaScript is given
 mod thread; // the thread: jobs, slices, timers

@@ -222,19 +222,30 @@ pub(crate) enum ModulePlace {
     File(PathBuf, ModuleFormat),
 }
 
+/// A file, and the names that it exports.
+type FileExports = (PathBuf, Rc<BTreeSet<String>>);
+
 /// Finds and reads modules for the engine.
 #[derive(Clone)]
 pub(crate) struct ScriptLoader {
     entry: PathBuf,
     sources: Arc<dyn ModuleSources>,
     read: Rc<RefCell<BTreeMap<PathBuf, Rc<ModuleSource>>>>,
+    /// The file whose exports were asked for last, and its names: a file may have many imports of another.
+    last_exports: Rc<RefCell<Option<FileExports>>>,
     /// The time that finding and reading modules took, and that nobody has taken into account yet.
     spent: Rc<Cell<Duration>>,
 }
 
 impl ScriptLoader {
     pub fn new(entry: &Path, sources: Arc<dyn ModuleSources>) -> Self {
-        ScriptLoader { entry: entry.to_owned(), sources, read: Rc::default(), spent: Rc::default() }
+        ScriptLoader {
+            entry: entry.to_owned(),
+            sources,
+            read: Rc::default(),
+            last_exports: Rc::default(),
+            spent: Rc::default(),
+        }
     }
 
     /// The time that modules took since this was last asked. It is not the script's.
@@ -315,7 +326,7 @@ impl ScriptLoader {
     }
 
     /// What the module of a relative import exports, if it is one of the extension's own files.
-    fn exports_of_import(&self, base: &Path, name: &str) -> Option<BTreeSet<String>> {
+    fn exports_of_import(&self, base: &Path, name: &str) -> Option<Rc<BTreeSet<String>>> {
         if !name.starts_with('.') || base.components().any(|part| part.as_os_str() == "node_modules") {
             return None;
         }
@@ -323,20 +334,32 @@ impl ScriptLoader {
         else {
             return None;
         };
-        self.exports_of_file(&path, &mut BTreeSet::new())
+        let last = self.last_exports.borrow().clone();
+        if let Some((_, names)) = last.filter(|(last, _)| *last == path) {
+            return Some(names);
+        }
+        let names = Rc::new(self.exports_of_file(&path)?);
+        *self.last_exports.borrow_mut() = Some((path, names.clone()));
+        Some(names)
     }
 
     /// What a file exports, with what it exports of others; none if that is not known.
-    fn exports_of_file(&self, path: &Path, seen: &mut BTreeSet<PathBuf>) -> Option<BTreeSet<String>> {
-        if !seen.insert(path.to_owned()) {
-            return Some(BTreeSet::new());
-        }
-        let exports = self.source(path).ok()?.exports(path).ok()?;
-        let mut names = exports.names;
-        for name in exports.all_of {
-            let place = self.locate(path, &name, ImportKind::Import).ok()?;
-            let ModulePlace::File(other, ModuleFormat::EsModule) = place else { return None };
-            names.extend(self.exports_of_file(&other, seen)?.into_iter().filter(|name| name != "default"));
+    fn exports_of_file(&self, path: &Path) -> Option<BTreeSet<String>> {
+        let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::from([path.to_owned()]));
+        // A list instead of recursion: how many files export all of the next one is up to whoever wrote them.
+        let mut waiting = vec![path.to_owned()];
+        while let Some(file) = waiting.pop() {
+            let source = self.source(&file).ok()?;
+            let exports = source.exports(&file).ok()?;
+            let of_others = |name: &&String| file == path || *name != "default";
+            names.extend(exports.names.iter().filter(of_others).cloned());
+            for name in &exports.all_of {
+                let place = self.locate(&file, name, ImportKind::Import).ok()?;
+                let ModulePlace::File(other, ModuleFormat::EsModule) = place else { return None };
+                if seen.insert(other.clone()) {
+                    waiting.push(other);
+                }
+            }
         }
         Some(names)
     }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::hidden_files::HiddenFiles;
-use crate::{OpenFolder, RegularFile, UnreadableReason};
+use crate::{OpenFolder, RegularFile, UnreadableReason, plain_path};
 
 /// The most links that are followed one after the other; Linux follows as many.
 const MAX_LINKS: usize = 40;
@@ -22,7 +22,8 @@ pub struct FileGuard {
     /// `None` if the workspace does not exist.
     root: Option<Arc<OpenFolder>>,
     readable: Vec<PathBuf>,
-    /// Links resolved; a path that does not exist yet is there too.
+    /// By the names that were given, with links resolved, and by those of every link between; a path
+    /// that does not exist yet is there too.
     hidden: Vec<PathBuf>,
     /// What is in the hidden folders, looked up when a file has several names.
     hidden_files: HiddenFiles,
@@ -33,8 +34,7 @@ impl FileGuard {
     /// wherever they lie; of a hidden folder and a readable one within each other, the inner one
     /// counts.
     pub fn new(root: Option<Arc<OpenFolder>>, readable: &[PathBuf], hidden: &[PathBuf]) -> Self {
-        let resolved = hidden.iter().map(|path| resolve_existing(path));
-        let mut hidden: Vec<PathBuf> = resolved.chain(hidden.iter().cloned()).collect();
+        let mut hidden: Vec<PathBuf> = hidden.iter().flat_map(|path| names_of(path)).collect();
         hidden.sort_unstable();
         hidden.dedup();
         let readable = readable.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
@@ -43,6 +43,13 @@ impl FileGuard {
 
     /// The same with what another guard of these folders has found in them.
     pub fn with_hidden_files(self, hidden_files: HiddenFiles) -> Self {
+        FileGuard { hidden_files, ..self }
+    }
+
+    /// The same with further readable folders. `hidden_files` is what guards with these folders have
+    /// found.
+    pub fn with_folders(mut self, folders: &[PathBuf], hidden_files: HiddenFiles) -> Self {
+        self.readable.extend(folders.iter().filter_map(|folder| folder.canonicalize().ok()));
         FileGuard { hidden_files, ..self }
     }
 
@@ -67,6 +74,12 @@ impl FileGuard {
         let depth = |folder: &Path| place.starts_with(folder).then(|| folder.components().count());
         let shown = self.folders().filter_map(depth).max();
         self.hidden.iter().filter_map(|hidden| depth(hidden)).max() > shown
+    }
+
+    /// Whether one of our own files lies at a path or below it, or would: whoever moves or removes what
+    /// is there takes the hidden file along.
+    pub fn contains_hidden(&self, place: &Path) -> bool {
+        self.hidden.iter().any(|hidden| hidden.starts_with(place))
     }
 
     /// Whether a path without links may be read.
@@ -94,7 +107,7 @@ impl FileGuard {
     /// workspace must be there, because others may have put a link in its place, or in that of a
     /// folder above it. `..` is taken as it reads.
     pub fn open_named_by_user(&self, place: &Path) -> Result<RegularFile, UnreadableReason> {
-        let mut path = without_dots(place);
+        let mut path = plain_path(place);
         // From link to link: one outside may lead into the workspace, and one there out again.
         for _ in 0..MAX_LINKS {
             match self.first_turn(&path) {
@@ -117,7 +130,7 @@ impl FileGuard {
             }
             if let Ok(target) = at.read_link() {
                 let above = at.parent().unwrap_or(Path::new("/"));
-                return Turn::Link(without_dots(&above.join(target).join(names.as_path())));
+                return Turn::Link(plain_path(&above.join(target).join(names.as_path())));
             }
         }
         Turn::None
@@ -171,15 +184,42 @@ impl FileGuard {
     }
 }
 
-/// The path without links, as far as it exists.
-fn resolve_existing(path: &Path) -> PathBuf {
-    path.ancestors()
-        .find_map(|above| {
-            let rest = path.strip_prefix(above).ok()?;
-            let real = above.canonicalize().ok()?;
-            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-        })
-        .unwrap_or_else(|| path.to_owned())
+/// All paths by which the file system comes to a place: the given one, one for each link on the way, and
+/// last the one without links, as far as it exists. Whoever replaces any of these links decides what the
+/// given path means.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    let mut names = vec![path.to_owned()];
+    let mut real = PathBuf::new();
+    let mut rest = path.to_owned();
+    for _ in 0..=MAX_LINKS {
+        match next_link(&mut real, &rest) {
+            Some((target, below)) => {
+                rest = target.join(below);
+                names.push(plain_path(&real.join(&rest)));
+            }
+            None => break,
+        }
+    }
+    names
+}
+
+/// Goes from a place without links to the next link of a path: where that leads, and what follows it.
+fn next_link(real: &mut PathBuf, path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut parts = path.components();
+    while let Some(part) = parts.next() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(real.pop()),
+            part => real.push(part),
+        }
+        if let Component::Normal(_) = part
+            && let Ok(target) = real.read_link()
+        {
+            real.pop();
+            return Some((target, parts.as_path().to_owned()));
+        }
+    }
+    None
 }
 
 /// What a path meets first.
@@ -190,19 +230,6 @@ enum Turn {
     Link(PathBuf),
     /// Neither.
     None,
-}
-
-/// The path without `.` and `..`, as it reads.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@
 
 mod file_guard; // FileGuard: which files may become context
 mod file_lock; // FileLock: one process at a time
+mod git_folder; // is_git_name: what runs programs in a repository
 mod lines; // read_lines: lines of bounded length
 mod open_folder; // OpenFolder: a folder held open, below which files are opened
 mod plain_path; // plain_path: a path without `.` and `..`
@@ -36,6 +37,7 @@ mod unreadable; // UnreadableReason: why a file cannot be read
 
 pub use file_guard::{FileGuard, HiddenFiles};
 pub use file_lock::FileLock;
+pub use git_folder::{is_git_name, is_in_git};
 pub use lines::{FileLines, LineExcess, MAX_LINE_BYTES, UnreadLine, read_lines};
 pub use open_folder::OpenFolder;
 pub use plain_path::plain_path;

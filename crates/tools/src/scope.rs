@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use hardpan_files::{FileGuard, HiddenFiles, OpenFolder, UnreadableReason};
+use hardpan_files::{FileGuard, HiddenFiles, OpenFolder, UnreadableReason, is_in_git};
 use hardpan_workspace::display_path;
 use thiserror::Error;
 
@@ -178,9 +178,7 @@ impl Scope {
         if resolved.guard.is_hidden(&place) {
             return Err(ScopeError::Hidden { path: named() });
         }
-        // Some file systems ignore case, or have a short name for it.
-        let is_git = |name: &str| name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1");
-        if inside.iter().any(|part| part.to_str().is_some_and(is_git)) {
+        if is_in_git(inside) {
             return Err(ScopeError::Git { path: named() });
         }
         Ok(place)

@@ -11,6 +11,7 @@ use hardpan_extensions::{FileSources, ModuleSources};
 use serde::Serialize;
 
 use super::extension_name;
+use super::permissions::own_files;
 use crate::notice::{Notice, NoticeSink};
 use crate::options::OpenOptions;
 use crate::settings::{FOREIGN_EXTENSIONS, ProjectFiles};
@@ -48,6 +49,8 @@ pub struct FoundExtension {
     pub(crate) sources: Arc<dyn ModuleSources>,
     /// What of their folder is the extension's own.
     pub(crate) own_folder: OwnFolder,
+    /// Why it cannot be loaded, if that is known before; the entry is then what is wrong.
+    pub(crate) problem: Option<String>,
 }
 
 /// What of the folder with its files an extension may use as its own.
@@ -62,9 +65,10 @@ pub(crate) enum OwnFolder {
 }
 
 impl FoundExtension {
-    /// Whether one of its files has this word.
-    pub(crate) fn mentions(&self, file: &Path, word: &str) -> bool {
-        self.sources.read(file).is_ok_and(|source| source.contains(word))
+    /// Whether this file, or one that it imports by a relative name, has this word. What cannot be read may have it.
+    pub(crate) fn may_mention(&self, file: &Path, word: &str) -> bool {
+        self.sources.read(file).is_err()
+            || own_files(&*self.sources, &[file]).iter().any(|(_, text)| text.contains(word))
     }
 }
 
@@ -174,7 +178,26 @@ fn on_disk(package: &Package, origin: ExtensionOrigin) -> io::Result<FoundExtens
         origin,
         sources,
         own_folder: package.own_folder,
+        problem: None,
     })
+}
+
+/// A file that would be an extension, and cannot be read as one. It is told of where extensions are loaded.
+fn unusable(
+    path: &Path,
+    problem: String,
+    sources: Arc<dyn ModuleSources>,
+    origin: ExtensionOrigin,
+) -> FoundExtension {
+    FoundExtension {
+        name: extension_name(path),
+        entry: path.to_owned(),
+        more_entries: Vec::new(),
+        origin,
+        sources,
+        own_folder: OwnFolder::Nothing,
+        problem: Some(problem),
+    }
 }
 
 /// Files that are loaded together.
@@ -222,7 +245,20 @@ fn folder_extensions(folder: &Path, origin: ExtensionOrigin) -> io::Result<Vec<F
         is_file: &|path: &Path| path.is_file(),
         read: &|path: &Path| fs::read_to_string(path).ok(),
     };
-    Ok(files.packages_of(&folder).iter().filter_map(|package| on_disk(package, origin).ok()).collect())
+    let mut found = Vec::new();
+    for package in files.packages_of(&folder) {
+        match on_disk(&package, origin) {
+            Ok(extension) => found.push(extension),
+            Err(error) => {
+                let sources = Arc::new(FileSources::new(&folder)?);
+                found.push(unusable(&package.entry, error.to_string(), sources, origin));
+            }
+        }
+    }
+    let sources: Arc<dyn ModuleSources> = Arc::new(FileSources::new(&folder)?);
+    let problems = files.problems_of(&folder).into_iter();
+    found.extend(problems.map(|(path, problem)| unusable(&path, problem, sources.clone(), origin)));
+    Ok(found)
 }
 
 fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> {
@@ -257,8 +293,19 @@ fn project_extensions(root: &Path, files: &ProjectFiles) -> Vec<FoundExtension> 
                 origin: ExtensionOrigin::Project,
                 sources: Arc::new(sources),
                 own_folder,
+                problem: None,
             });
         }
+        let sources: Arc<dyn ModuleSources> = Arc::new(TrustedSources {
+            root: folder.clone(),
+            files: content.clone(),
+            project: root.to_owned(),
+        });
+        let problems = files.problems_of(&folder).into_iter();
+        found.extend(
+            problems
+                .map(|(path, problem)| unusable(&path, problem, sources.clone(), ExtensionOrigin::Project)),
+        );
     }
     found
 }
@@ -288,6 +335,47 @@ impl FolderFiles<'_> {
             }
         }
         found
+    }
+
+    /// What would be an extension if it could be read as one, and why it cannot.
+    fn problems_of(&self, folder: &Path) -> Vec<(PathBuf, String)> {
+        let mut problems: Vec<(PathBuf, String)> = self.manifest_problem(folder).into_iter().collect();
+        if self.package_entries(folder).is_some() {
+            return problems;
+        }
+        for name in self.names(folder) {
+            let path = folder.join(&name);
+            if (self.is_file)(&path) {
+                let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+                let is_other_script = OTHER_SCRIPTS.contains(&&*ending) && !is_script(&path);
+                if is_other_script && !path.to_string_lossy().ends_with(".d.ts") {
+                    problems.push((path, "the file of an extension ends with .ts or .js".to_owned()));
+                }
+            } else if is_script(&path) && self.index_of(&path).is_none() {
+                problems.push((path, "it is no file that can be read".to_owned()));
+            } else {
+                problems.extend(self.manifest_problem(&path));
+            }
+        }
+        problems
+    }
+
+    /// What is wrong with the manifest of a folder: it cannot be read, or names files that are not there.
+    fn manifest_problem(&self, folder: &Path) -> Option<(PathBuf, String)> {
+        let path = folder.join("package.json");
+        if !(self.is_file)(&path) {
+            return None;
+        }
+        let text = (self.read)(&path).unwrap_or_default();
+        let manifest: serde_json::Value = match serde_json::from_str(&text) {
+            Ok(manifest) => manifest,
+            Err(error) => return Some((path, format!("it is no JSON: {error}"))),
+        };
+        let named = manifest["pi"]["extensions"].as_array()?.iter().filter_map(|path| path.as_str());
+        let mut missing =
+            named.filter(|named| !named.starts_with('!') && self.named_entries(folder, named).is_empty());
+        let missing = missing.next()?;
+        Some((path, format!("it names the extension {missing:?}, which is not there")))
     }
 
     /// The names in a folder that may be extensions, in order.
@@ -345,6 +433,9 @@ impl FolderFiles<'_> {
         ["index.ts", "index.js"].iter().map(|name| folder.join(name)).find(|path| (self.is_file)(path))
     }
 }
+
+/// Endings of scripts that are no extensions.
+const OTHER_SCRIPTS: [&str; 8] = ["ts", "js", "mts", "mjs", "cts", "cjs", "tsx", "jsx"];
 
 /// Whether a name is that of a program.
 fn is_script(path: &Path) -> bool {

@@ -8,8 +8,9 @@ mod questions; // events whose replies count
 
 use std::sync::Arc;
 
-use hardpan_agent::events::{ToolCallEvent, ToolCallReply};
-use hardpan_agent::{Agent, Event};
+use hardpan_agent::events::{HandlerTooSlow, ToolCallEvent, ToolCallReply};
+use hardpan_agent::{Agent, Event, HandlerError};
+use hardpan_extensions::ScriptError;
 use serde_json::Value;
 
 use super::api::ScriptEvent;
@@ -22,12 +23,24 @@ pub fn subscribe(agent: &Agent, host: &Arc<ExtensionHost>, event: &str, handler:
     subscriber.subscribe_question() || subscriber.subscribe_notification()
 }
 
-/// Blocks every tool call in the name of an extension that decides about them and is not there.
-pub fn block_all_calls(agent: &Agent, extension: &str, reason: String) {
-    agent.events().subscribe::<ToolCallEvent, _>(extension, move |_, _| {
+/// In this name calls are blocked while a guard is missing. It is no extension's, so that nothing that happens to one
+/// of them takes the block away: only loading all anew does.
+pub const MISSING_GUARD: &str = "a missing guard";
+
+/// Blocks every tool call, because an extension that decides about them is not there.
+pub fn block_all_calls(agent: &Agent, reason: String) {
+    agent.events().subscribe::<ToolCallEvent, _>(MISSING_GUARD, move |_, _| {
         let reason = reason.clone();
         async move { Ok(ToolCallReply::Block { reason }) }
     });
+}
+
+/// The error of a handler. One that computes without end is not asked for ever.
+fn handler_error(error: ScriptError) -> HandlerError {
+    match error {
+        ScriptError::TooLong(_) => HandlerTooSlow(error.to_string()).into(),
+        other => other.into(),
+    }
 }
 
 struct Subscriber<'a> {
@@ -57,7 +70,8 @@ impl Subscriber<'_> {
             let payload = payload(&event, &agent).to_json();
             let (host, handler, reply) = (host.clone(), handler.clone(), reply.clone());
             async move {
-                Ok(match host.call_handler(&handler, payload).await? {
+                let called = host.call_handler(&handler, payload).await;
+                Ok(match called.map_err(handler_error)? {
                     Value::Null => E::Reply::default(),
                     returned => reply(&event, P::read_reply(returned)),
                 })

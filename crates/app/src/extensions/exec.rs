@@ -32,8 +32,12 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
         _ => |bytes| String::from_utf8_lossy(bytes).into_owned(),
     };
     let failed = |reason: &str| json!({ "stdout": "", "stderr": encode(reason.as_bytes()), "code": 1, "killed": false });
-    let name = Path::new(command).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-    if !host.permissions.may_ask_for_program(&name) {
+    if command.contains('=') {
+        // A shell, and whoever is asked, would take it for a variable.
+        return Err(HostError(format!("the name of a program has no `=`: {command}")));
+    }
+    let name = declared_name(host, command);
+    if !host.permissions.may_ask_for_program(name) {
         return Ok(failed(&format!("the extension's package.json does not declare {name} in \"exec\"")));
     }
     let usual_folder = &host.setting.scope.folder;
@@ -50,7 +54,7 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
     };
     let input = arguments["input"].as_str().map(|input| STANDARD.decode(input)).transpose();
     let input = input.map_err(|error| HostError(error.to_string()))?.unwrap_or_default();
-    let start_of_program = ProgramStart { words: words(command, arguments), folder, input };
+    let start_of_program = ProgramStart { words: words(command, arguments)?, folder, input };
     let ProgramStart { words, folder, input } = match approve(host, start_of_program).await {
         Ok(approved) => approved,
         Err(reason) => return Ok(failed(&reason)),
@@ -68,22 +72,47 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
     })
 }
 
+/// The folders of the path that programs get; none if the shell has one of its own.
+fn path_folders(host: &ExtensionHost) -> Option<Vec<PathBuf>> {
+    let variables = &host.setting.shell.environment;
+    let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone())?;
+    Some(std::env::split_paths(&path).collect())
+}
+
+/// The name under which an extension declares a program: a file of any other folder than those of the path is not the
+/// program of its name.
+fn declared_name<'a>(host: &ExtensionHost, command: &'a str) -> &'a str {
+    let place = Path::new(command);
+    let is_in_path =
+        |folder: &Path| path_folders(host).is_some_and(|path| path.iter().any(|known| known == folder));
+    match (place.parent(), place.file_name().and_then(|name| name.to_str())) {
+        (Some(folder), Some(name)) if is_in_path(folder) => name,
+        _ => command,
+    }
+}
+
 /// Whether there is a program of this name: in the path that programs get, or at the place that it names.
 fn is_there(host: &ExtensionHost, command: &str, folder: Option<&str>) -> bool {
     if command.contains('/') {
         let folder = host.setting.scope.folder.join(folder.unwrap_or_default());
         return folder.join(command).exists();
     }
-    let variables = &host.setting.shell.environment;
-    let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
-    // Without a path, the shell has one of its own.
-    path.is_none_or(|path| std::env::split_paths(&path).any(|folder| folder.join(command).is_file()))
+    path_folders(host).is_none_or(|path| path.iter().any(|folder| folder.join(command).is_file()))
 }
 
 /// The program and its arguments. Variables that differ from the usual ones are set by `env`, so that
 /// whoever is asked sees them.
-fn words(command: &str, arguments: &Value) -> Vec<String> {
+fn words(command: &str, arguments: &Value) -> Result<Vec<String>, HostError> {
     let variables = arguments["env"].as_object().into_iter().flatten();
+    // `env` would take any other name for a flag, or for the program.
+    let is_name = |name: &str| {
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    if let Some((name, _)) = variables.clone().find(|(name, value)| value.is_string() && !is_name(name)) {
+        return Err(HostError(format!("{name:?} cannot be the name of a variable")));
+    }
     let variables = variables.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
     let mut words: Vec<String> = variables.collect();
     if !words.is_empty() {
@@ -92,7 +121,7 @@ fn words(command: &str, arguments: &Value) -> Vec<String> {
     words.push(command.to_owned());
     let rest = arguments["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
     words.extend(rest.map(str::to_owned));
-    words
+    Ok(words)
 }
 
 /// What is started, and where.
@@ -147,6 +176,8 @@ async fn approve(host: &Arc<ExtensionHost>, start: ProgramStart) -> Result<Progr
         handler_reason: None,
     };
     let _pauses = host.pause_clocks();
+    // Dialogs of extensions wait meanwhile: none of them stands between this question and its answer.
+    let _alone = host.setting.dialog.lock().await;
     match host.setting.approvals.approve(&request).await {
         ApprovalDecision::Allow => Ok(start),
         ApprovalDecision::AllowChanged { args, .. } => match args["command"].as_str() {

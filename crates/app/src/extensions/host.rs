@@ -19,6 +19,7 @@ use hardpan_agent::events::{FaceChange, HandlerClock};
 use hardpan_agent::{Agent, ApprovalHandler, WeakAgent};
 use hardpan_context::KnownSecrets;
 use hardpan_extensions::{HostError, Script, ScriptFault, ScriptHost};
+use hardpan_files::HiddenFiles;
 use hardpan_models::{Catalogue, ThinkingSetting};
 use hardpan_prompt::Hash;
 use hardpan_tools::{Scope, ShellOptions, ToolSource, WebClient};
@@ -28,6 +29,7 @@ use tokio::sync::mpsc;
 
 use super::discovery::OwnFolder;
 use super::event_order::ToolEventOrder;
+use super::files::DiskUse;
 use super::network::OpenBodies;
 use super::permissions::{PermissionStore, Permissions, own_files};
 use super::providers::{self, ExtensionProviders};
@@ -37,7 +39,7 @@ use crate::conversation_app::ConversationApp;
 use crate::foreign_requests::RequestTimes;
 pub use bus::ExtensionBus;
 pub(super) use limits::StoredBytes;
-use limits::{FaceQueue, MAX_REGISTERED, RateLimit};
+use limits::{FaceQueue, MAX_REGISTERED, RateLimit, SentBytes};
 use registration::Registered;
 
 /// What all extensions of a conversation share.
@@ -72,6 +74,8 @@ pub(crate) struct ExtensionSetting {
     pub command_owners: Mutex<BTreeMap<String, Vec<Weak<ExtensionHost>>>>,
     /// How much extensions have stored, also before they were loaded anew.
     pub stored_bytes: Arc<StoredBytes>,
+    /// How much of the disk they take, by the same reckoning.
+    pub disk_use: Arc<DiskUse>,
     /// One question at a time, whichever extension asks.
     pub dialog: tokio::sync::Mutex<()>,
     pub runtime: tokio::runtime::Handle,
@@ -85,6 +89,8 @@ pub struct ExtensionHost {
     own_folder: OwnFolder,
     /// What its folder for data is called.
     data_name: String,
+    /// What is in the hidden folders apart from its own, once a file was judged by that.
+    pub(super) hidden_files: HiddenFiles,
     agent: WeakAgent,
     pub(super) permissions: Permissions,
     pub(super) setting: Arc<ExtensionSetting>,
@@ -112,6 +118,10 @@ pub struct ExtensionHost {
     fault_rate: Mutex<RateLimit>,
     /// How many events of other extensions it has not taken yet.
     bus_events: AtomicUsize,
+    /// Length of these as JSON.
+    bus_bytes: AtomicUsize,
+    /// What it has sent to the conversation and for single requests.
+    sent: Mutex<SentBytes>,
     /// The thinking level that the extension has asked for and that is not yet stored.
     wanted_thinking: Mutex<Option<ThinkingSetting>>,
     tool_event_order: ToolEventOrder,
@@ -178,6 +188,7 @@ impl ExtensionHost {
             root: extension.sources.root().to_owned(),
             own_folder: extension.own_folder,
             data_name: data_name(extension),
+            hidden_files: HiddenFiles::default(),
             permissions: Permissions::new(
                 &extension.name,
                 &entries,
@@ -200,6 +211,8 @@ impl ExtensionHost {
             note_rate: Mutex::default(),
             fault_rate: Mutex::default(),
             bus_events: AtomicUsize::new(0),
+            bus_bytes: AtomicUsize::new(0),
+            sent: Mutex::default(),
             model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
             tool_event_order,

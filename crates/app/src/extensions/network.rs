@@ -17,6 +17,20 @@ use crate::approval::GrantTime;
 /// The most redirects that are followed.
 const MAX_REDIRECTS: usize = 10;
 
+/// Headers that belong to the connection: `fetch` sends none of them for a script.
+const CONNECTION_HEADERS: [&str; 10] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Words in the names of headers that are meant for one server alone.
 const OWN_WORDS: [&str; 6] = ["auth", "cookie", "key", "password", "secret", "token"];
 
@@ -45,6 +59,8 @@ pub async fn fetch(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value
 fn request(arguments: &Value) -> Result<WebRequest, HostError> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let headers = arguments["headers"].as_array().into_iter().flatten();
+    let headers = headers.map(|pair| (text(&pair[0]), text(&pair[1])));
+    let is_sent = |name: &str| !CONNECTION_HEADERS.contains(&name.trim().to_lowercase().as_str());
     let body = match arguments["body"].as_str() {
         Some(body) => Some(STANDARD.decode(body).map_err(|error| HostError(error.to_string()))?),
         None => None,
@@ -52,7 +68,7 @@ fn request(arguments: &Value) -> Result<WebRequest, HostError> {
     Ok(WebRequest {
         method: text(&arguments["method"]),
         url: text(&arguments["url"]),
-        headers: headers.map(|pair| (text(&pair[0]), text(&pair[1]))).collect(),
+        headers: headers.filter(|(name, _)| is_sent(name)).collect(),
         body,
     })
 }

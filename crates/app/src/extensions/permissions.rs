@@ -326,13 +326,15 @@ fn declared_permissions(sources: &dyn ModuleSources) -> Option<DeclaredPermissio
     Some(serde_json::from_value(declared.clone()).unwrap_or_default())
 }
 
-/// The hash of an extension's own files.
+/// The hash of an extension's own files, and of the folder that they are in: what an extension was allowed is not
+/// another's that is made of the same files and of other packages beside them.
 pub fn content_hash(sources: &dyn ModuleSources, entries: &[&Path]) -> String {
     let hashes = own_files(sources, entries).into_iter().map(|(path, text)| {
         let relative = path.strip_prefix(sources.root()).unwrap_or(&path);
         format!("{}\0{}\0", relative.display(), Hash::of(text.as_bytes()))
     });
-    Hash::of(hashes.collect::<String>().as_bytes()).to_string()
+    let place = format!("{}\0", sources.root().display());
+    Hash::of((place + &hashes.collect::<String>()).as_bytes()).to_string()
 }
 
 /// An extension's own files with their texts: its main files, what they import by relative names, and its

@@ -10,6 +10,7 @@ use hardpan_agent::events::{Dialog, DialogAnswer, DiscoveryReason, FaceChange};
 
 use super::api::{SessionShutdownEvent, SessionStartEvent, ShutdownReason, StartReason};
 use super::discovery::{PROJECT_FOLDERS, USER_FOLDER};
+use super::events::MISSING_GUARD;
 use super::{Extensions, LoadedExtension, find_extensions, lock};
 use crate::conversation_app::ConversationApp;
 use crate::notice::Notice;
@@ -97,7 +98,13 @@ impl Extensions {
 
     /// See [`ConversationApp::reload_extensions`].
     pub(crate) async fn reload(&self, app: &Arc<ConversationApp>) {
-        let _alone = self.reloading.lock().await;
+        let request = self.reload_requests.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut answered = self.reloading.lock().await;
+        // One that began after this was asked for has done it.
+        if *answered >= request {
+            return;
+        }
+        *answered = self.reload_requests.load(Ordering::SeqCst);
         self.ask_about_changes(app).await;
         // No call may pass while a guard is away.
         let pause = app.agent.pause_runs().await;
@@ -114,11 +121,10 @@ impl Extensions {
                 app.notice(Notice::ExtensionWarning { extension, warning: warning.into() });
             }
         }
-        for name in std::mem::take(&mut *lock(&self.missing_guards)) {
-            app.agent.events().unsubscribe(&name);
-        }
-        let files = trusted_files(&self.root, &self.options.user_folders, &*app.notices).ok().flatten();
-        let found = find_extensions(&self.options, &self.root, files.as_ref(), &*app.notices);
+        app.agent.events().unsubscribe(MISSING_GUARD);
+        let project =
+            trusted_files(&self.root, &self.options.user_folders, &*app.notices).unwrap_or_default();
+        let found = find_extensions(&self.options, &self.root, project.extension_files(), &*app.notices);
         self.load(app, found).await;
         // Only what was waited for at the start can be missing.
         let _ = app.take_awaited_target(None);
@@ -132,7 +138,7 @@ impl Extensions {
     }
 
     /// Asks about a trusted project whose files have changed. Without a person to ask, and after a no,
-    /// its extensions are left out.
+    /// its extensions stay as they were trusted.
     async fn ask_about_changes(&self, app: &ConversationApp) {
         let folders = &self.options.user_folders;
         let Some(prompter) = app.prompter() else { return };

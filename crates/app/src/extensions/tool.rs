@@ -124,7 +124,7 @@ impl Tool for ExtensionTool {
 
 /// Bytes of all texts of a result, as many as a command's output has: a request that is too long ends the
 /// run, and what is stored is read at every start.
-const MAX_RESULT_TEXT: usize = 50 << 10;
+pub const MAX_RESULT_TEXT: usize = 50 << 10;
 
 /// How many parts a result has.
 const MAX_RESULT_PARTS: usize = 100;

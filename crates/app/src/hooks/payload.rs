@@ -1,5 +1,6 @@
 //! What a hook reads from its standard input: JSON with the fields that hooks of Claude Code know.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use hardpan_agent::Agent;
@@ -26,9 +27,13 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 /// The same for arguments.
 const OTHER_ARGUMENTS: [(&str, &str); 2] = [("old_text", "old_string"), ("new_text", "new_string")];
 
-/// The name by which hooks know a tool.
-pub fn hook_tool_name(name: &str) -> &str {
-    OTHER_NAMES.iter().find(|(own, _)| *own == name).map_or(name, |(_, other)| other)
+/// The name by which hooks know a tool. That of a server's tool (`server__tool`) begins with `mcp__` there.
+pub fn hook_tool_name(name: &str) -> Cow<'_, str> {
+    match OTHER_NAMES.iter().find(|(own, _)| *own == name) {
+        Some((_, other)) => Cow::Borrowed(other),
+        None if name.contains("__") => Cow::Owned(format!("mcp__{name}")),
+        None => Cow::Borrowed(name),
+    }
 }
 
 /// What all hooks read.

@@ -19,11 +19,12 @@ fn start_server() -> u16 {
             let path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
             let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
             let has_key = headers.iter().any(|line| line.to_lowercase().starts_with("authorization:"));
+            let is_spoofed = headers.iter().any(|line| line.contains("spoof"));
             let (status, more) = match &*path {
                 "/away" => ("302 Found", format!("location: http://localhost:{port}/here\r\n")),
                 _ => ("200 OK", String::new()),
             };
-            let body = format!("{path} {has_key}");
+            let body = format!("{path} {has_key}{}", if is_spoofed { " spoofed" } else { "" });
             let _ = write!(
                 stream,
                 "HTTP/1.1 {status}\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -80,6 +81,17 @@ async fn fetch_asks_for_each_host_and_gives_keys_to_the_first_alone() {
     let denied = format!("{config}deny = [\"fetch(127.0.0.1)\"]\n");
     let (value, _) = try_in(conversation(&denied, &[("index.ts", &source)]).await).await;
     assert!(value.as_str().unwrap().contains("the settings deny it"), "{value}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_of_the_connection_are_not_the_extension_s() {
+    let port = start_server();
+    let source = trying(&format!(
+        "await attempt(async () => {{ const headers = {{ Host: 'spoof.test', TE: 'spoof', Upgrade: 'spoof', Connection: 'spoof', 'Keep-Alive': 'spoof', Trailer: 'spoof', Expect: 'spoof', authorization: 'key' }}; return [await (await fetch('http://127.0.0.1:{port}/a', {{ headers }})).text(), await (await fetch('http://127.0.0.1:{port}/away', {{ headers }})).text()]; }})"
+    ));
+    let config = "private_hosts = [\"127.0.0.1\", \"localhost\"]\n";
+    let (value, _) = try_in(conversation(config, &[("index.ts", &source)]).await).await;
+    assert_eq!(value, serde_json::json!(["/a true", "/here false"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -229,7 +229,7 @@ async fn runs_that_extensions_begin_by_themselves_have_a_limit() {
 async fn results_of_tools_are_cut() {
     let tool = "export default (pi) => pi.registerTool({ name: 'large', description: 'x', parameters: { type: 'object', properties: { kind: { type: 'string' } } }, execute: async (id, { kind }) => {\n\
         if (kind === 'throw') throw new Error('x'.repeat(30e6));\n\
-        return { content: kind === 'parts' ? Array.from({ length: 3e5 }, () => ({ type: 'text', text: 'y' })) : [{ type: 'text', text: 'x'.repeat(30e6) }] }; } });";
+        return { content: kind === 'parts' ? Array.from({ length: 5e4 }, () => ({ type: 'text', text: 'y' })) : [{ type: 'text', text: 'x'.repeat(30e6) }] }; } });";
     for kind in ["text", "parts", "throw"] {
         let script = super::extensions::calling("large", &format!("{{kind: {kind}}}"));
         let test = TestConversation::with_sources(&script, &[tool], None).await;
@@ -301,4 +301,68 @@ async fn what_extensions_register_and_store_has_limits() {
     assert_eq!(test.notes(), ["{\"commands\":5,\"tools\":5,\"flags\":5,\"large\":1,\"entries\":3}"]);
     let commands = test.app.agent.commands();
     assert!(commands.values().all(|command| command.description.len() < 10_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_host_keeps_for_an_extension_has_limits() {
+    let greedy = "export default (pi) => { pi.registerCommand('fill', { handler: async (args, ctx) => {\n\
+        const told = []; const attempt = (most, act) => { let n = 0; try { for (; n < most; n++) act(n); told.push(n); } catch (error) { told.push(n + ' ' + error.message); } };\n\
+        const name = 'x'.repeat(201), large = 'x'.repeat(9e6);\n\
+        attempt(1, () => pi.registerCommand(name, { handler() {} }));\n\
+        attempt(1, () => pi.registerTool({ name, description: 'x', parameters: {}, execute() {} }));\n\
+        attempt(1, () => pi.registerFlag(name, {}));\n\
+        attempt(1, () => pi.registerShortcut(name, { handler() {} }));\n\
+        attempt(1, () => pi.on(name, () => {}));\n\
+        attempt(1, () => pi.events.on(name, () => {}));\n\
+        attempt(9, () => ctx.ephemeral('x'.repeat(1e5)));\n\
+        attempt(9, () => pi.sendMessage({ customType: 'x', content: large }, { deliverAs: 'nextTurn' }));\n\
+        attempt(20, () => pi.events.emit('busy', large));\n\
+        ctx.ui.notify(told.join('\\n')); } }); };";
+    let busy = "export default (pi) => { pi.events.on('busy', () => { const end = Date.now() + 1500; while (Date.now() < end); }); };";
+    let mut test = TestConversation::with_sources("", &[greedy, busy], None).await;
+    test.say("/fill").await;
+    let notes = test.notes();
+    let mut told: Vec<&str> = notes.last().map_or(Vec::new(), |note| note.lines().collect());
+    // One or two may have been taken meanwhile.
+    let bus = told.pop().unwrap_or_default();
+    assert!(bus.ends_with(" the events that ext2 has not taken yet have more than 64 MB"), "{bus}");
+    assert_eq!(
+        told,
+        [
+            "0 the name of a command has at most 200 bytes; this one has 201",
+            "0 the name of a tool has at most 200 bytes; this one has 201",
+            "0 the name of a flag has at most 200 bytes; this one has 201",
+            "0 a shortcut has at most 200 bytes; this one has 201",
+            "0 the name of an event has at most 200 bytes; this one has 201",
+            "0 the name of a channel has at most 200 bytes; this one has 201",
+            "2 the texts for the next request have at most 256 kB; with this one, they have 292",
+            "1 the messages that wait for the next prompt have at most 16384 kB; with this one, they have 17578",
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_at_once_is_refused_before_it_is_read() {
+    let source = "const many = new Array(1000).fill(new Array(300).fill({ '': 0 }));\n\
+        export default (pi) => { pi.registerCommand('many', { handler: async (args, ctx) => {\n\
+        const attempt = (act) => { try { act(); return 'taken'; } catch (error) { return error.message; } };\n\
+        ctx.ui.notify([attempt(() => pi.appendEntry('x', many)), attempt(() => pi.events.emit('x', many)), attempt(() => pi.sendMessage({ customType: 'x', content: 'c', details: many }))].join('\\n')); } }); };";
+    let mut test = TestConversation::with_sources("", &[source], None).await;
+    test.say("/many").await;
+    let notes = test.notes();
+    let told: Vec<&str> = notes.last().map_or(Vec::new(), |note| note.lines().collect());
+    assert_eq!(told.len(), 3);
+    for (line, name) in told.iter().zip(["appendEntry", "bus.emit", "sendMessage"]) {
+        assert!(
+            line.starts_with(&format!("{name} was given ")) && line.ends_with("at most 250000 are taken"),
+            "{line}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_conversation_goes_through_a_context_handler() {
+    let source = "export default (pi) => { pi.on('context', (event) => ({ messages: event.messages.concat(Array.from({ length: 1000 }, (_, n) => ({ role: 'user', content: [{ type: 'text', text: 'message ' + n }], timestamp: n }))) })); };";
+    let told = survives(&[source]).await;
+    assert!(told.iter().all(|told| !told.contains("ext1")), "{told:?}");
 }

@@ -43,6 +43,14 @@ pub enum ScriptError {
         /// The limit.
         limit: usize,
     },
+    /// Its result has more values than it may have.
+    #[error("its result has {values} values; at most {limit} are taken")]
+    TooManyValues {
+        /// Objects, arrays and what they hold.
+        values: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Its result is no JSON.
     #[error("its result cannot be read: {0}")]
     Unreadable(#[source] serde_json::Error),
@@ -68,6 +76,11 @@ pub fn caught_fault(ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptFault {
 
 /// A value that was thrown, or that a promise was rejected with, in words.
 pub fn fault_of(value: &JsValue<'_>) -> ScriptFault {
+    // The engine has no memory for an error about its memory.
+    if value.is_null() {
+        let message = "null was thrown, as it is when there is no memory left".to_owned();
+        return ScriptFault { message, place: None };
+    }
     let Some(object) = value.as_object() else {
         let text = value.as_string().and_then(|text| text.to_string().ok());
         let message = text.unwrap_or_else(|| format!("a {} was thrown", value.type_name()));

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use super::compression::Frame;
 use super::fault::ScriptFault;
 use super::host::LogLevel;
+use super::json_size::{MAX_VALUES, count_values};
 use super::md5::md5;
 use super::thread::{HostCall, Job, ThreadState, clock};
 use crate::modules::{ImportKind, ModuleFormat, ModulePlace};
@@ -29,8 +30,12 @@ use crate::modules::{ImportKind, ModuleFormat, ModulePlace};
 /// The longest time that a timer waits: that of other engines.
 const MAX_TIMER_MS: f64 = 2_147_483_647.0;
 
-/// How often a password may be hashed for a key: the engine cannot be interrupted meanwhile.
+/// How often a password may be hashed for each part of a key.
 const MAX_KEY_ROUNDS: u32 = 1_000_000;
+
+/// How many hashes of a password all parts of a key may take, some two seconds: the engine cannot be interrupted
+/// meanwhile.
+const MAX_KEY_HASHES: u64 = 2_000_000;
 
 /// How many things the host does for a script at once: more than any honest one asks for.
 const MAX_HOST_CALLS: usize = 1_000;
@@ -62,7 +67,7 @@ pub fn functions<'js>(ctx: &Ctx<'js>, state: &Rc<ThreadState>) -> Result<Object<
 fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<ThreadState>) -> Result<()> {
     let shared = state.clone();
     let call_now = move |ctx: Ctx<'_>, name: String, arguments: String| -> Result<String> {
-        let arguments = parse_json(&arguments).unwrap_or(Value::Null);
+        let (arguments, _) = read_arguments(&ctx, &name, &arguments)?;
         let began = clock();
         let outcome = shared.host.call_now(&name, arguments);
         shared.extend_slice(began.elapsed());
@@ -75,17 +80,17 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
     let shared = state.clone();
     let start = move |ctx: Ctx<'_>, id: u64, name: String, arguments: String| -> Result<()> {
         let bytes = arguments.len();
-        if let Err(problem) = check_host_calls(&shared.host_calls.borrow(), bytes) {
+        let (arguments, values) = read_arguments(&ctx, &name, &arguments)?;
+        if let Err(problem) = check_host_calls(&shared.host_calls.borrow(), bytes, values) {
             return Err(Exception::throw_message(&ctx, &problem));
         }
-        let arguments = parse_json(&arguments).unwrap_or(Value::Null);
         let (called, jobs) = (shared.host.call(&name, arguments), shared.jobs.clone());
         let task = shared.runtime.spawn(async move {
             let outcome = called.await;
             // A script that has stopped waits for nothing.
             let _ = jobs.send(Job::Settle { id, outcome });
         });
-        shared.host_calls.borrow_mut().insert(id, HostCall { abort: task.abort_handle(), bytes });
+        shared.host_calls.borrow_mut().insert(id, HostCall { abort: task.abort_handle(), bytes, values });
         Ok(())
     };
     native.set("start", Function::new(ctx.clone(), start)?)?;
@@ -98,7 +103,7 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
     native.set("cancel", Function::new(ctx.clone(), cancel)?)?;
     let shared = state.clone();
     let wait = move |ctx: Ctx<'_>, name: String, arguments: String| -> Result<String> {
-        let arguments = parse_json(&arguments).unwrap_or(Value::Null);
+        let (arguments, _) = read_arguments(&ctx, &name, &arguments)?;
         match shared.wait_for_host(&name, arguments) {
             Ok(value) => Ok(value.to_string()),
             Err(error) => Err(Exception::throw_message(&ctx, &error.0)),
@@ -126,8 +131,29 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
     native.set("fault", Function::new(ctx.clone(), fault)?)
 }
 
+/// Reads what a script hands to its host, and says how many values it has. What is too much is not read: it takes
+/// memory of the host, which has no limit of its own.
+fn read_arguments(ctx: &Ctx<'_>, name: &str, json: &str) -> Result<(Value, usize)> {
+    let throw = |problem: String| Exception::throw_message(ctx, &problem);
+    if json.len() > MAX_HOST_CALL_BYTES {
+        let (megabytes, most) = (json.len() >> 20, MAX_HOST_CALL_BYTES >> 20);
+        return Err(throw(format!("{name} was given {megabytes} MB as JSON; at most {most} MB are taken")));
+    }
+    let values = count_values(json);
+    if values > MAX_VALUES {
+        return Err(throw(format!("{name} was given {values} values; at most {MAX_VALUES} are taken")));
+    }
+    let arguments =
+        parse_json(json).map_err(|error| throw(format!("what {name} was given cannot be read: {error}")))?;
+    Ok((arguments, values))
+}
+
 /// Whether the host does one more thing for a script.
-fn check_host_calls(running: &BTreeMap<u64, HostCall>, bytes: usize) -> std::result::Result<(), String> {
+fn check_host_calls(
+    running: &BTreeMap<u64, HostCall>,
+    bytes: usize,
+    values: usize,
+) -> std::result::Result<(), String> {
     if running.len() >= MAX_HOST_CALLS {
         return Err(format!(
             "{MAX_HOST_CALLS} calls wait for their answers; no more are taken until one ends"
@@ -139,6 +165,10 @@ fn check_host_calls(running: &BTreeMap<u64, HostCall>, bytes: usize) -> std::res
         return Err(format!(
             "the calls that wait for their answers have more than {megabytes} MB of arguments"
         ));
+    }
+    let waiting: usize = running.values().map(|call| call.values).sum();
+    if waiting + values > MAX_VALUES {
+        return Err(format!("the calls that wait for their answers have more than {MAX_VALUES} values"));
     }
     Ok(())
 }
@@ -328,11 +358,11 @@ fn password_key<'js>(
     rounds: u32,
     length: u32,
 ) -> Result<TypedArray<'js, u8>> {
-    let algorithm = match &*name {
-        "sha1" => pbkdf2::PBKDF2_HMAC_SHA1,
-        "sha256" => pbkdf2::PBKDF2_HMAC_SHA256,
-        "sha384" => pbkdf2::PBKDF2_HMAC_SHA384,
-        "sha512" => pbkdf2::PBKDF2_HMAC_SHA512,
+    let (algorithm, block) = match &*name {
+        "sha1" => (pbkdf2::PBKDF2_HMAC_SHA1, 20),
+        "sha256" => (pbkdf2::PBKDF2_HMAC_SHA256, 32),
+        "sha384" => (pbkdf2::PBKDF2_HMAC_SHA384, 48),
+        "sha512" => (pbkdf2::PBKDF2_HMAC_SHA512, 64),
         _ => return Err(Exception::throw_type(&ctx, &format!("there is no digest {name} here"))),
     };
     let Some(rounds) = NonZeroU32::new(rounds).filter(|rounds| rounds.get() <= MAX_KEY_ROUNDS) else {
@@ -340,6 +370,15 @@ fn password_key<'js>(
     };
     if length > 65_536 {
         return Err(Exception::throw_range(&ctx, "a key has at most 65536 bytes"));
+    }
+    // The salt is hashed for each part, too.
+    let parts = u64::from(length).div_ceil(block);
+    let hashes = parts.saturating_mul(u64::from(rounds.get()) + salt.len() as u64 / 64);
+    if hashes > MAX_KEY_HASHES {
+        let problem = format!(
+            "a key of {length} bytes takes {parts} times its iterations: {hashes} hashes; at most {MAX_KEY_HASHES} are computed"
+        );
+        return Err(Exception::throw_range(&ctx, &problem));
     }
     let mut key = vec![0; length as usize];
     pbkdf2::derive(algorithm, rounds, &bytes(&salt), &bytes(&password), &mut key);

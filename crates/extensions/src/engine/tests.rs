@@ -866,3 +866,123 @@ async fn calls_of_the_host_have_a_limit() {
         assert_eq!(called, json!(refused), "{count} calls");
     }
 }
+
+/// What the only handler of a script answers about a call.
+async fn decide(body: &str) -> Result<Value, ScriptError> {
+    let test =
+        load(&format!("{body}\nexport default (pi) => {{ pi.on('tool_call', () => decision()); }};")).await;
+    test.call(json!({ "toolName": "bash", "input": {} })).await
+}
+
+#[tokio::test]
+async fn whatever_a_script_takes_for_a_block_is_one() {
+    let blocking = [
+        "const decision = () => ({ block: 1, reason: 'no' });",
+        "const decision = () => ({ block: 'yes', reason: 'no' });",
+        "class Decision { get block() { return true; } get reason() { return 'no'; } } const decision = () => new Decision();",
+        "const decision = () => Object.create({ block: true, reason: 'no' });",
+        "const decision = () => Object.defineProperty({ reason: 'no' }, 'block', { value: true });",
+        "const decision = () => new Proxy({}, { get: (target, name) => (name === 'block' ? true : name === 'reason' ? 'no' : undefined) });",
+        "Object.prototype.toJSON = () => ({}); const decision = () => ({ block: true, reason: 'no' });",
+    ];
+    for body in blocking {
+        assert_eq!(decide(body).await.unwrap(), json!({ "block": true, "reason": "no" }), "{body}");
+    }
+    for body in ["undefined", "null", "false", "({})", "({ block: false })", "({ reason: 'no' })"] {
+        let reply = decide(&format!("const decision = () => {body};")).await.unwrap();
+        assert_eq!(reply, json!({ "block": false }), "{body}");
+    }
+    for body in ["'block'", "true", "7", "() => {}", "({ get block() { throw new Error('unknown'); } })"] {
+        let error = decide(&format!("const decision = () => {body};")).await.unwrap_err();
+        assert!(matches!(error, ScriptError::Raised(_)), "{body}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_guard_is_asked_whatever_a_script_does_to_prototypes() {
+    let changes = [
+        "const { get } = Map.prototype; Map.prototype.get = function (key) { return /^\\d+$/.test(key) ? undefined : get.call(this, key); };",
+        "Map.prototype.set = function () { return this; };",
+        "Promise.prototype.then = function () { return this; };",
+        "const { then } = Promise.prototype; Promise.prototype.then = function (done) { done?.(undefined); return this; };",
+        "globalThis.Map = globalThis.Set = class {}; globalThis.String = () => 'input'; globalThis.Boolean = () => false;",
+        "JSON.stringify = () => 'null'; JSON.parse = () => null; Reflect.apply = () => {};",
+    ];
+    for change in changes {
+        let body = format!("{change} const decision = () => ({{ block: true }});");
+        assert_eq!(decide(&body).await.unwrap(), json!({ "block": true }), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_was_never_there_is_a_fault_and_one_that_was_taken_away_says_nothing() {
+    let test = load("export default (pi) => { pi.on('x', () => 1)(); };").await;
+    assert_eq!(test.call(json!({})).await.unwrap(), Value::Null);
+    let error = test.script.call(CallKind::Handler, "2", "{}".into()).await.unwrap_err();
+    assert!(error.to_string().contains("there is no handler 2"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_script_hands_over_has_a_limit_of_values() {
+    let many = "const many = (count) => new Array(count).fill(new Array(1000).fill({ '': 0 }));";
+    let test = load(&format!(
+        "{many} export default (pi) => {{ pi.on('x', (event, ctx) => {{ if (event.returns) return many(130); pi.events.emit('y', many(event.count)); }}); }};"
+    ))
+    .await;
+    test.call(json!({ "count": 100 })).await.unwrap();
+    assert!(test.host.notes().iter().any(|note| note.starts_with("bus.emit")));
+    let error = test.call(json!({ "count": 130 })).await.unwrap_err().to_string();
+    assert!(error.contains("bus.emit was given") && error.contains("at most 250000"), "{error}");
+    let error = test.call(json!({ "returns": true })).await.unwrap_err();
+    assert!(matches!(error, ScriptError::TooManyValues { limit: 250_000, .. }), "{error}");
+    // Deeper than is read: an error, and not a call without arguments.
+    let test = load(
+        "export default (pi) => { pi.on('x', () => { let deep = {}; for (let n = 0; n < 200; n++) deep = { deep }; pi.events.emit('y', deep); }); };",
+    )
+    .await;
+    let error = test.call(json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("what bus.emit was given cannot be read"), "{error}");
+}
+
+#[tokio::test]
+async fn keys_of_passwords_take_no_longer_than_a_slice_or_so() {
+    let key = |given: &str| {
+        format!(
+            "(() => {{ try {{ return require('node:crypto').pbkdf2Sync({given}).length; }} catch (error) {{ return error.message; }} }})()"
+        )
+    };
+    assert_eq!(evaluate(&key("'a', 'b', 1000, 64, 'sha256'")).await, json!(64));
+    for given in ["'a', 'b', 1e6, 65536, 'sha512'", "'a', 'b'.repeat(4e6), 1, 65536, 'sha256'"] {
+        let told = evaluate(&key(given)).await;
+        assert!(told.as_str().is_some_and(|told| told.contains("at most 2000000")), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn no_nesting_of_sources_ends_the_program() {
+    let (open, close) = ("[".repeat(20_000), "]".repeat(20_000));
+    let start = "export default (pi) => { pi.on('x', () => 'there'); };";
+    let host = Arc::new(EchoHost::default());
+    let deep = format!("export const {open}a{close} = 1;");
+    let main = format!("import {{ a }} from './deep.js'; {start}");
+    // The engine says what it thinks of such a pattern.
+    assert!(load_with(&[("main.js", &main), ("deep.js", &deep)], &host).await.is_err());
+    let own = format!("const {open}a{close} = 1; export {{ a }}; {start}");
+    assert!(load_with(&[("main.js", &own)], &host).await.is_err());
+
+    let count = 1_800;
+    let names: Vec<String> = (0..=count).map(|number| format!("f{number}.js")).collect();
+    let mut sources: Vec<String> =
+        (1..=count).map(|number| format!("export * from './f{number}.js';")).collect();
+    sources.push("export const last = 'there';".into());
+    let main = format!("import {{ last }} from './f0.js'; {start}").replace("'there'", "last");
+    let mut files = vec![("main.js", &*main)];
+    files.extend(names.iter().zip(&sources).map(|(name, source)| (&**name, &**source)));
+    // The engine has a limit of its own for such chains.
+    match load_with(&files, &host).await {
+        Ok((script, _folder)) => {
+            assert_eq!(script.call(CallKind::Handler, "1", "{}".into()).await.unwrap(), json!("there"));
+        }
+        Err(error) => assert!(error.to_string().contains("call stack"), "{error}"),
+    }
+}

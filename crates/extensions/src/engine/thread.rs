@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 
 use super::fault::{ScriptError, ScriptFault, caught_fault, fault_of};
 use super::host::{HostError, ScriptHost};
+use super::json_size::{MAX_VALUES, count_values};
 use super::{CallKind, ScriptLimits, native};
 use crate::modules::{self, ModuleSources, ScriptLoader};
 
@@ -86,6 +87,8 @@ pub struct HostCall {
     pub abort: AbortHandle,
     /// Length of its arguments as JSON.
     pub bytes: usize,
+    /// How many values they have.
+    pub values: usize,
 }
 
 /// What a thread starts with.
@@ -171,6 +174,9 @@ impl ThreadState {
         let outcome = match json.len() {
             bytes if bytes > self.limits.result => {
                 Err(ScriptError::TooLarge { bytes, limit: self.limits.result })
+            }
+            _ if count_values(json) > MAX_VALUES => {
+                Err(ScriptError::TooManyValues { values: count_values(json), limit: MAX_VALUES })
             }
             _ if succeeded => native::parse_json(json).map_err(ScriptError::Unreadable),
             _ => Err(match serde_json::from_str(json) {

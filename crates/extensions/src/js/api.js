@@ -2,6 +2,15 @@
 // entries that the host calls. Nothing of it is global.
 (function (native, platform) {
   "use strict";
+  // Nothing that a script changes in these reaches what decides about its calls.
+  const { AbortController, Array, Boolean, Error, JSON, Object, Promise, Proxy, Reflect, Set, String, TextDecoder, TypeError } = globalThis;
+  const { apply } = Reflect, { then } = Promise.prototype;
+  const withOwnMethods = (Type) => {
+    const Own = class extends Type {};
+    for (const name of Reflect.ownKeys(Type.prototype)) if (name !== "constructor") Object.defineProperty(Own.prototype, name, Object.getOwnPropertyDescriptor(Type.prototype, name));
+    return Own;
+  };
+  const [Map, WeakMap] = [globalThis.Map, globalThis.WeakMap].map(withOwnMethods);
   const { parse, stringify } = JSON;
   const json = (value) => stringify(value === undefined ? null : value) ?? "null";
   const now = (name, args) => parse(native.now(name, json(args))) ?? undefined;
@@ -301,6 +310,14 @@
       throw error;
     }
   }
+  // What a handler decided about a call, read as a script reads it: an inherited property, a getter or a proxy counts.
+  // Values that say nothing are no decision; of others nobody knows what they mean, and a fault blocks the call.
+  function decisionOf(result, changedInput) {
+    if (result && typeof result !== "object") throw new TypeError(`a handler of "tool_call" must return an object or nothing, not a ${typeof result}`);
+    const isBlocked = Boolean(result && result.block);
+    const reason = isBlocked ? result.reason ?? undefined : undefined;
+    return { __proto__: null, block: isBlocked, reason: reason === undefined ? undefined : String(reason), changedInput };
+  }
   // A command of the user's that the extension runs by itself.
   async function runOperations(operations, event, signal) {
     const chunks = [];
@@ -310,6 +327,8 @@
   }
   async function callHandler(id, event, signal) {
     const known = handlers.get(id);
+    if (!known && id > lastHandler) throw new Error(`there is no handler ${id}`);
+    // One that was taken away.
     if (!known) return undefined;
     if (event && typeof event === "object" && event.hasSignal) { delete event.hasSignal; event.signal = signal; }
     if (event && typeof event === "object" && Array.isArray(event.lazyMessages)) return callWithMessages(known.handler, event, signal);
@@ -330,7 +349,8 @@
       return json(after) === payloadBefore ? undefined : { payload: after };
     }
     // Changing the arguments in place is how a newer extension changes a call.
-    if (inputBefore !== undefined && json(event.input) !== inputBefore) return { ...result, changedInput: event.input };
+    const changedInput = inputBefore !== undefined && json(event.input) !== inputBefore ? event.input : undefined;
+    if (known.event === "tool_call") return decisionOf(result, changedInput);
     if (known.event === "user_bash" && result?.operations) return { result: await runOperations(result.operations, event, signal) };
     return result;
   }
@@ -394,7 +414,8 @@
       try { Promise.resolve(handler(data)).catch(platform.report); } catch (error) { platform.report(error); }
     }
   }
-  async function run(kind, key, payload, signal) {
+  // Not async: what it answers with would be asked for a `then` that a script may have made.
+  function run(kind, key, payload, signal) {
     switch (kind) {
       case "load": return loadModule(key);
       case "handler": return callHandler(key, payload, signal);
@@ -402,21 +423,27 @@
       case "tool": return callTool(key, payload, signal);
       case "complete": return complete(key, payload);
       case "shortcut": return callShortcut(key, signal);
-      case "bus": return callBus(key, payload);
+      case "bus": return Promise.resolve(callBus(key, payload));
       case "provider": return platform.providers.run(key, payload, signal);
     }
   }
   function dispatch(id, kind, key, payload) {
     const controller = new AbortController();
     running.set(id, controller);
-    run(kind, key, payload, controller.signal)
-      .then((value) => native.finish(id, true, json(value)))
-      .catch((error) => {
-        let fault = '{"message":"an error whose text does not fit into memory"}';
-        try { fault = json(platform.describe(error)); } catch { /* whoever called gets an answer in any case */ }
-        native.finish(id, false, fault);
-      })
-      .finally(() => running.delete(id));
+    const fail = (error) => {
+      running.delete(id);
+      let fault = '{"message":"an error whose text cannot be read, or does not fit into memory"}';
+      // The engine has no memory for an error about its memory.
+      try { fault = error === null ? '{"message":"null was thrown, as it is when there is no memory left"}' : json(platform.describe(error)); } catch { /* whoever called gets an answer in any case */ }
+      native.finish(id, false, fault);
+    };
+    const succeed = (value) => {
+      running.delete(id);
+      let text;
+      try { text = json(value); } catch (error) { fail(error); return; }
+      native.finish(id, true, text);
+    };
+    apply(then, run(kind, key, payload, controller.signal), [succeed, fail]);
   }
   const abandon = (id) => { const controller = running.get(id); running.delete(id); controller?.abort(); };
   return { dispatch, abandon, settle, fire: platform.fire };

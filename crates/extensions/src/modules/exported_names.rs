@@ -3,14 +3,16 @@
 //! TypeScript lets a file import and export types by the same words as values. Extensions are written for a loader
 //! in which a name that is not there is `undefined`; the engine refuses the whole module.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use tree_sitter::{Node, Tree};
 
 use crate::typescript::{Edits, child_of_kind, children};
 
 /// What a module exports.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ExportedNames {
     pub names: BTreeSet<String>,
     /// The modules of which it exports everything.
@@ -61,39 +63,41 @@ pub(crate) fn exported_names(source: &str, tree: &Tree) -> ExportedNames {
 
 /// The names that a pattern binds. More than these may be found, which costs nothing.
 fn collect_bound_names(source: &str, pattern: Node, names: &mut BTreeSet<String>) {
-    if matches!(pattern.kind(), "identifier" | "shorthand_property_identifier_pattern") {
-        names.insert(text(source, pattern).to_owned());
+    // A list instead of recursion: how deep a pattern goes is up to whoever wrote it.
+    let mut waiting = vec![pattern];
+    while let Some(node) = waiting.pop() {
+        if is_bound_name(node) {
+            names.insert(text(source, node).to_owned());
+        }
+        waiting.extend(children(node));
     }
-    children(pattern).for_each(|child| collect_bound_names(source, child, names));
+}
+
+fn is_bound_name(node: Node) -> bool {
+    matches!(node.kind(), "identifier" | "shorthand_property_identifier_pattern")
 }
 
 /// The names that a module declares or imports, wherever it does.
 fn declared_names(source: &str, tree: &Tree) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let mut waiting = vec![tree.root_node()];
-    while let Some(node) = waiting.pop() {
+    // Each node, and whether it is part of a pattern that binds names.
+    let mut waiting = vec![(tree.root_node(), false)];
+    while let Some((node, binds)) = waiting.pop() {
+        if binds && is_bound_name(node) {
+            names.insert(text(source, node).to_owned());
+        }
+        let mut pattern = None;
         match node.kind() {
-            "import_clause" => collect_identifiers(source, node, &mut names),
-            "variable_declarator" => {
-                if let Some(name) = node.child_by_field_name("name") {
-                    collect_bound_names(source, name, &mut names);
-                }
-            }
+            "variable_declarator" => pattern = node.child_by_field_name("name"),
             "function_declaration" | "generator_function_declaration" | "class_declaration" => {
                 names.extend(node.child_by_field_name("name").map(|name| text(source, name).to_owned()));
             }
             _ => {}
         }
-        waiting.extend(children(node));
+        let binds = binds || node.kind() == "import_clause";
+        waiting.extend(children(node).map(|child| (child, binds || Some(child) == pattern)));
     }
     names
-}
-
-fn collect_identifiers(source: &str, node: Node, names: &mut BTreeSet<String>) {
-    if node.kind() == "identifier" {
-        names.insert(text(source, node).to_owned());
-    }
-    children(node).for_each(|child| collect_identifiers(source, child, names));
 }
 
 /// Replaces imports and exports of names that a module lacks by `undefined`. `exports_of` tells what a module
@@ -101,10 +105,12 @@ fn collect_identifiers(source: &str, node: Node, names: &mut BTreeSet<String>) {
 pub(crate) fn link_missing_names(
     source: &str,
     tree: &Tree,
-    exports_of: &dyn Fn(&str) -> Option<BTreeSet<String>>,
+    exports_of: &dyn Fn(&str) -> Option<Rc<BTreeSet<String>>>,
 ) -> Option<String> {
     let mut edits = Edits::default();
     let mut count = 0;
+    // Looked for once: a file may have many lists of exports.
+    let declared = OnceCell::new();
     for statement in children(tree.root_node()) {
         let from = statement.child_by_field_name("source");
         let clause = child_of_kind(statement, "import_clause").or(child_of_kind(statement, "export_clause"));
@@ -114,7 +120,7 @@ pub(crate) fn link_missing_names(
         // Without a source, it exports what the file declares itself.
         let known = match from {
             Some(from) => exports_of(unquoted(source, from)),
-            None => Some(declared_names(source, tree)),
+            None => Some(declared.get_or_init(|| Rc::new(declared_names(source, tree))).clone()),
         };
         let Some(exported) = known else { continue };
         let (parts, missing) = match clause.kind() {
@@ -201,7 +207,8 @@ mod tests {
     #[test]
     fn names_that_a_module_lacks_are_undefined() {
         let link = |source: &str| {
-            let exports_of = |name: &str| (name == "./a").then(|| BTreeSet::from(["here".to_owned()]));
+            let exports_of =
+                |name: &str| (name == "./a").then(|| Rc::new(BTreeSet::from(["here".to_owned()])));
             link_missing_names(source, &parse(source), &exports_of)
         };
         assert_eq!(link("import { here } from './a'; import { any } from './b';"), None);
@@ -218,5 +225,26 @@ mod tests {
             link("export { Gone } from './a';").unwrap(),
             "import './a'; const hardpan_missing_1 = undefined; export { hardpan_missing_1 as Gone };"
         );
+    }
+
+    #[test]
+    fn patterns_may_be_nested_as_deep_as_a_file_is_long() {
+        let (open, close) = ("[".repeat(50_000), "]".repeat(50_000));
+        let source = format!("export const {open}a{close} = 1;");
+        assert_eq!(exported_names(&source, &parse(&source)).names, BTreeSet::from(["a".to_owned()]));
+        for source in [
+            format!("const {open}a{close} = 1; export {{ a }};"),
+            format!("const {{ a = {open}{close} }} = {{}}; export {{ a }};"),
+        ] {
+            assert_eq!(link_missing_names(&source, &parse(&source), &|_| None), None);
+        }
+    }
+
+    #[test]
+    fn a_file_with_many_lists_of_exports_is_linked() {
+        let lists: String = (0..4_000).map(|number| format!("export {{ a as c{number} }};\n")).collect();
+        let source = format!("const a = 1;\n{lists}{}", "var q = [1, 2, 3];\n".repeat(5_000));
+        // Looking through the file for each list would take minutes.
+        assert_eq!(link_missing_names(&source, &parse(&source), &|_| None), None);
     }
 }

@@ -93,9 +93,11 @@ fn find_private_import(
     let mut folders = folder.ancestors().take_while(|folder| sources.may_hold_packages(folder));
     let (package, manifest) = folders.find_map(|folder| Some((folder, manifest(sources, folder)?)))?;
     let target = match_path(manifest["imports"].as_object()?, name, kind)?;
-    match target.starts_with("./") {
-        true => find_target(sources, package, &target),
-        false => find_in_packages(sources, package, &target, kind),
+    // A private name that stands for a private one could stand for itself.
+    match target.as_bytes() {
+        [b'#', ..] => None,
+        [b'.', b'/', ..] => find_target(sources, package, &target),
+        _ => find_in_packages(sources, package, &target, kind),
     }
 }
 
@@ -109,8 +111,15 @@ fn find_file(sources: &dyn ModuleSources, path: &Path) -> Option<PathBuf> {
     candidates(path).into_iter().find(|candidate| sources.is_file(candidate))
 }
 
+/// The longest name of a module, and the longest target of one, in bytes: no path is longer.
+const MAX_NAME: usize = 4096;
+
 /// The target of a path, which the map may have with a `*`; the most exact pattern counts.
 fn match_path(paths: &serde_json::Map<String, Value>, wanted: &str, kind: ImportKind) -> Option<String> {
+    // A long name in the place of many `*` would be a text without bounds.
+    if wanted.len() > MAX_NAME {
+        return None;
+    }
     if let Some(target) = paths.get(wanted) {
         return choose_target(target, kind);
     }
@@ -120,7 +129,9 @@ fn match_path(paths: &serde_json::Map<String, Value>, wanted: &str, kind: Import
         Some((start.len(), part, target))
     });
     let (_, part, target) = patterns.max_by_key(|(length, ..)| *length)?;
-    choose_target(target, kind).map(|target| target.replace('*', part))
+    choose_target(target, kind)
+        .filter(|target| target.len() <= MAX_NAME)
+        .map(|target| target.replace('*', part))
 }
 
 /// The first target whose conditions hold.
@@ -164,7 +175,7 @@ mod tests {
             ("/ext/node_modules/main/lib/main.js", ""),
             (
                 "/ext/node_modules/@a/both/package.json",
-                r##"{"exports": {".": {"types": "./x.d.ts", "import": {"node": "./esm.mjs"}, "require": "./cjs.cjs"}, "./features/*.js": "./src/*.js", "./up": "../../secret.js"}, "imports": {"#inner": "./inner.js"}}"##,
+                r##"{"exports": {".": {"types": "./x.d.ts", "import": {"node": "./esm.mjs"}, "require": "./cjs.cjs"}, "./features/*.js": "./src/*.js", "./up": "../../secret.js"}, "imports": {"#inner": "./inner.js", "#own": "#own"}}"##,
             ),
             ("/ext/node_modules/@a/both/esm.mjs", ""),
             ("/ext/node_modules/@a/both/cjs.cjs", ""),
@@ -204,5 +215,6 @@ mod tests {
         assert_eq!(find("/ext", "@a/both/up", ImportKind::Import), None);
         let inner = find("/ext/node_modules/@a/both/src", "#inner", ImportKind::Import);
         assert_eq!(inner.as_deref(), Some("@a/both/inner.js"));
+        assert_eq!(find("/ext/node_modules/@a/both/src", "#own", ImportKind::Import), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::rc::Rc;
 
 use tree_sitter::{Parser, Tree};
 
@@ -28,6 +29,8 @@ pub(crate) struct ModuleSource {
     text: String,
     /// Without types, once somebody needs that.
     plain: OnceCell<String>,
+    /// What it exports, once somebody needs that.
+    exports: OnceCell<ExportedNames>,
 }
 
 fn extension(path: &Path) -> &str {
@@ -59,7 +62,7 @@ impl ModuleSource {
             _ if mentions_common_js(&text) && !has_module_syntax(path, &text)? => ModuleFormat::CommonJs,
             _ => ModuleFormat::EsModule,
         };
-        Ok(ModuleSource { format, text, plain: OnceCell::new() })
+        Ok(ModuleSource { format, text, plain: OnceCell::new(), exports: OnceCell::new() })
     }
 
     pub fn text(&self) -> &str {
@@ -78,9 +81,12 @@ impl ModuleSource {
     }
 
     /// The names that the file exports.
-    pub fn exports(&self, path: &Path) -> Result<ExportedNames, StripError> {
-        let plain = self.plain(path)?;
-        Ok(exported_names(plain, &parse(Path::new("a.js"), plain)?))
+    pub fn exports(&self, path: &Path) -> Result<&ExportedNames, StripError> {
+        if self.exports.get().is_none() {
+            let plain = self.plain(path)?;
+            let _ = self.exports.set(exported_names(plain, &parse(Path::new("a.js"), plain)?));
+        }
+        Ok(self.exports.get_or_init(ExportedNames::default))
     }
 
     /// The file as JavaScript. `is_known` says which imports are read as properties, `exports_of` what other files
@@ -89,7 +95,7 @@ impl ModuleSource {
         &self,
         path: &Path,
         is_known: &dyn Fn(&str) -> bool,
-        exports_of: &dyn Fn(&str) -> Option<BTreeSet<String>>,
+        exports_of: &dyn Fn(&str) -> Option<Rc<BTreeSet<String>>>,
     ) -> Result<String, StripError> {
         let plain = self.plain(path)?;
         let mut tree = parse(Path::new("a.js"), plain)?;

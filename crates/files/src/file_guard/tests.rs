@@ -113,3 +113,30 @@ fn the_user_may_name_a_file_anywhere_but_no_link_of_the_workspace_leads_out() {
     }
     assert_eq!(text(guard.open(&secret)), "Outside");
 }
+
+#[test]
+fn a_folder_and_every_link_that_leads_to_hidden_files_are_known() {
+    let place = place();
+    let guard = place.guard();
+    for (path, contains) in [
+        (place.root.clone(), true),
+        (place.root.join(".config"), true),
+        (place.config.join("keys.toml"), true),
+        (place.config.join("other"), false),
+        (place.root.join(".con"), false),
+    ] {
+        assert_eq!(guard.contains_hidden(&path), contains, "{path:?}");
+    }
+
+    // ~/.config -> ~/first -> second/third, relative and with `..`.
+    fs::create_dir(place.root.join("second")).unwrap();
+    fs::rename(place.root.join(".config"), place.root.join("second/third")).unwrap();
+    symlink("first", place.root.join(".config")).unwrap();
+    symlink("second/../second/third", place.root.join("first")).unwrap();
+    let guard = place.guard();
+    for path in [".config", "first", "second", "second/third", "second/third/hardpan"] {
+        assert!(guard.contains_hidden(&place.root.join(path)), "{path}");
+    }
+    assert_eq!(text(guard.open(&place.root.join("second/third/hardpan/keys.toml"))), "Private");
+    assert!(guard.is_hidden(&place.root.join("first/hardpan")));
+}

@@ -46,7 +46,8 @@ pub struct ContextEventResult {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolCallEventResult {
-    #[serde(deserialize_with = "lenient")]
+    // The engine hands over a boolean. Anything else that a script takes for true blocks as well.
+    #[serde(deserialize_with = "truthy")]
     pub block: Option<bool>,
     /// What the model is told.
     #[serde(deserialize_with = "lenient")]
@@ -55,6 +56,17 @@ pub struct ToolCallEventResult {
     #[serde(rename = "changedInput", deserialize_with = "lenient")]
     #[schemars(skip)]
     pub changed_input: Option<Value>,
+}
+
+/// Whether a script takes a value for true.
+fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    Ok(Some(match Value::deserialize(deserializer)? {
+        Value::Null => false,
+        Value::Bool(is_true) => is_true,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }))
 }
 
 /// What is left out stays as it is.

@@ -19,7 +19,7 @@ use super::super::messages::{
     arguments_from_script, content_from_script, custom_message, image_from_script, images_to_script,
     input_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
 };
-use super::super::tool::{limit_details, limit_parts};
+use super::super::tool::{MAX_RESULT_TEXT, limit_details, limit_parts, limit_text};
 use super::Subscriber;
 
 impl Subscriber<'_> {
@@ -64,7 +64,10 @@ impl Subscriber<'_> {
                     },
                     move |_, reply| match (reply.block, reply.changed_input) {
                         (Some(true), _) => ToolCallReply::Block {
-                            reason: reply.reason.unwrap_or_else(|| "Tool execution was blocked".to_owned()),
+                            reason: reply.reason.map_or_else(
+                                || "Tool execution was blocked".to_owned(),
+                                |reason| limit_text(&reason, MAX_RESULT_TEXT),
+                            ),
                         },
                         (_, Some(input)) if input_counts => {
                             ToolCallReply::Change { input: arguments_from_script(&input) }

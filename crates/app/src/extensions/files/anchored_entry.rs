@@ -7,10 +7,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
+use hardpan_files::is_git_name;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// How deep the folders are that are removed with all their content.
+use super::disk_use::freed_bytes;
+
+/// How deep the folders are that are listed, moved or removed with all their content.
 const MAX_DEPTH: usize = 200;
 
 #[cfg(target_os = "linux")]
@@ -58,38 +61,27 @@ impl AnchoredEntry {
         Ok(file.into())
     }
 
-    /// Opens the file to be read.
-    pub fn open_to_read(&self) -> io::Result<File> {
-        // NONBLOCK: opening a pipe would wait for its writer.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
-    }
-
     /// What it is; a link is not followed.
     pub fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// The names in the folder in order, with those of folders below it if `recursive`. Links are not
-    /// followed.
-    pub fn list(&self, recursive: bool, max_entries: usize) -> io::Result<Vec<(String, FileType)>> {
+    /// The names in the folder in order, with those in the folders below it that `may_enter` takes, by
+    /// their path from this one. Links are not followed.
+    pub fn list(
+        &self,
+        may_enter: &dyn Fn(&str) -> bool,
+        max_entries: usize,
+    ) -> io::Result<Vec<(String, FileType)>> {
         let mut found = Vec::new();
-        let depth = if recursive { MAX_DEPTH } else { 0 };
-        list_folder(&self.folder, &self.name, "", depth, max_entries, &mut found)?;
+        list_folder(&self.folder, &self.name, "", MAX_DEPTH, may_enter, max_entries, &mut found)?;
         found.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(found)
     }
 
-    /// Makes a folder.
-    pub fn make_folder(&self) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o777))?)
-    }
-
-    /// Makes a folder whose name begins with that of this entry.
-    pub fn make_folder_with_suffix(&self, suffix: &str) -> io::Result<()> {
-        let mut name = self.name.clone();
-        name.push(suffix);
-        Ok(rustix::fs::mkdirat(&self.folder, &name, Mode::from_raw_mode(0o700))?)
+    /// Makes a folder; `mode` says who may use it.
+    pub fn make_folder(&self, mode: u32) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(mode))?)
     }
 
     /// Whether there is a folder of this name, which is no link.
@@ -112,14 +104,15 @@ impl AnchoredEntry {
         Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder with everything in it. Links in it are removed, and not followed.
-    pub fn remove_tree(&self) -> io::Result<()> {
-        remove_tree(&self.folder, &self.name, MAX_DEPTH)
+    /// Removes a folder with everything in it, and counts what is free then. Links in it are removed, and
+    /// not followed. `spares_git`: at a `.git` it ends with an error.
+    pub fn remove_tree(&self, spares_git: bool, freed: &mut u64) -> io::Result<()> {
+        remove_tree(&self.folder, &self.name, MAX_DEPTH, spares_git, freed)
     }
 
-    /// Whether it is a folder; an error if there is nothing of this name.
-    pub fn holds_folder(&self) -> io::Result<bool> {
-        Ok(kind_of(&self.folder, &self.name)? == FileType::Directory)
+    /// Whether it is a `.git`, or a folder with one in it or below. Links are not followed.
+    pub fn holds_git(&self) -> io::Result<bool> {
+        holds_git(&self.folder, &self.name, MAX_DEPTH)
     }
 }
 
@@ -128,11 +121,11 @@ fn list_folder(
     name: &OsStr,
     prefix: &str,
     depth: usize,
+    may_enter: &dyn Fn(&str) -> bool,
     max_entries: usize,
     found: &mut Vec<(String, FileType)>,
 ) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder: File = rustix::fs::openat(parent, name, flags, Mode::empty())?.into();
+    let folder = open_to_list(parent, name)?;
     for entry in Dir::read_from(&folder)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -148,8 +141,8 @@ fn list_folder(
         };
         let path = format!("{prefix}{}", name.to_string_lossy());
         found.push((path.clone(), kind));
-        if kind == FileType::Directory && depth > 0 {
-            list_folder(&folder, name, &format!("{path}/"), depth - 1, max_entries, found)?;
+        if kind == FileType::Directory && depth > 0 && may_enter(&path) {
+            list_folder(&folder, name, &format!("{path}/"), depth - 1, may_enter, max_entries, found)?;
         }
     }
     Ok(())
@@ -173,21 +166,64 @@ fn open_folder(folder: &File, name: &OsStr, missing: MissingFolders) -> io::Resu
     }
 }
 
-fn remove_tree(parent: &File, name: &OsStr, depth: usize) -> io::Result<()> {
-    if kind_of(parent, name)? != FileType::Directory {
-        return Ok(rustix::fs::unlinkat(parent, name, AtFlags::empty())?);
+fn remove_tree(
+    parent: &File,
+    name: &OsStr,
+    depth: usize,
+    spares_git: bool,
+    freed: &mut u64,
+) -> io::Result<()> {
+    // It may have been put there since it was looked for.
+    if spares_git && is_git_name(name) {
+        return Err(git_error());
     }
-    if depth == 0 {
-        return Err(io::Error::other("its folders are too deep"));
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder: File = rustix::fs::openat(parent, name, flags, Mode::empty())?.into();
-    for entry in Dir::read_from(&folder)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            remove_tree(&folder, name, depth - 1)?;
+    let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    if is_folder {
+        let (folder, depth) = (open_to_list(parent, name)?, below(depth)?);
+        for name in names_in(&folder)? {
+            remove_tree(&folder, &name?, depth, spares_git, freed)?;
         }
     }
-    Ok(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+    let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    rustix::fs::unlinkat(parent, name, flags)?;
+    *freed += freed_bytes(&found);
+    Ok(())
+}
+
+fn holds_git(parent: &File, name: &OsStr, depth: usize) -> io::Result<bool> {
+    if is_git_name(name) {
+        return Ok(true);
+    }
+    if kind_of(parent, name)? != FileType::Directory {
+        return Ok(false);
+    }
+    let (folder, depth) = (open_to_list(parent, name)?, below(depth)?);
+    for name in names_in(&folder)? {
+        if holds_git(&folder, &name?, depth)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Why something stays: it has a `.git` in it.
+pub fn git_error() -> io::Error {
+    let reason = "there is a .git, which extensions neither write nor move nor remove: use git commands";
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+fn open_to_list(parent: &File, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?.into())
+}
+
+fn below(depth: usize) -> io::Result<usize> {
+    depth.checked_sub(1).ok_or_else(|| io::Error::other("its folders are too deep"))
+}
+
+fn names_in(folder: &File) -> io::Result<impl Iterator<Item = io::Result<OsString>>> {
+    let entries = Dir::read_from(folder)?;
+    let names = entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
+    Ok(names.filter(|name| !name.as_ref().is_ok_and(|name| name == "." || name == "..")))
 }

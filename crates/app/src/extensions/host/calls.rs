@@ -8,10 +8,12 @@ use hardpan_agent::events::FaceChange;
 use hardpan_extensions::{HostError, LogLevel, ScriptFault, ScriptHost};
 use serde_json::{Value, json};
 
+use super::super::GUARD_EVENT;
 use super::super::api::to_script;
 use super::super::{entries, exec, files, model_calls, models, network, providers, questions, sessions};
 use super::limits::{
-    MAX_DESCRIPTION, MAX_HANDLERS, MAX_MESSAGE_BYTES, MAX_REGISTERED, check_count, check_size, cut_text,
+    MAX_DESCRIPTION, MAX_HANDLERS, MAX_MESSAGE_BYTES, MAX_PROVIDER_BYTES, MAX_REGISTERED, MAX_UPDATE_BYTES,
+    check_count, check_name, check_size, cut_text, json_bytes,
 };
 use super::{ExtensionHost, failed, lock, machine, optional_text, text};
 
@@ -65,10 +67,12 @@ impl ScriptHost for ExtensionHost {
         match name {
             "on" => {
                 let (event, handler) = (text(&arguments, "event")?, text(&arguments, "handler")?);
+                check_name("the name of an event", event)?;
                 {
-                    let handlers = &mut lock(&self.registered).handlers;
-                    check_count("handlers of events", handlers.len(), MAX_HANDLERS)?;
-                    handlers.push((event.into(), handler.into()));
+                    let registered = &mut *lock(&self.registered);
+                    check_count("handlers of events", registered.handlers.len(), MAX_HANDLERS)?;
+                    registered.handlers.push((event.into(), handler.into()));
+                    registered.guards += usize::from(event == GUARD_EVENT);
                 }
                 if let Some(me) = lock(&self.script).upgrade().and(self.me.upgrade()) {
                     me.subscribe(event, handler);
@@ -101,6 +105,7 @@ impl ScriptHost for ExtensionHost {
             "registerCommand" => self.register_command(&arguments)?,
             "registerFlag" => {
                 let name = text(&arguments, "name")?.to_owned();
+                check_name("the name of a flag", &name)?;
                 let flags = &mut lock(&self.registered).flags;
                 if !flags.contains_key(&name) {
                     check_count("flags", flags.len(), MAX_REGISTERED)?;
@@ -112,12 +117,17 @@ impl ScriptHost for ExtensionHost {
             "registerShortcut" => {
                 let (key, does) = (text(&arguments, "key")?, optional_text(&arguments, "description"));
                 let does = cut_text(&does.unwrap_or_default(), MAX_DESCRIPTION);
+                check_name("a shortcut", key)?;
                 let shortcuts = &mut lock(&self.registered).shortcuts;
                 check_count("shortcuts", shortcuts.len(), MAX_REGISTERED)?;
                 shortcuts.insert(key.to_owned(), does);
             }
             "registerProvider" => {
                 let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
+                let known = self.setting.providers.names_of(&self.name);
+                check_count("providers", known.len(), MAX_REGISTERED)?;
+                check_name("the name of a provider", text(&arguments, "name")?)?;
+                check_size("a provider", &arguments, MAX_PROVIDER_BYTES)?;
                 providers::register_provider(&me, &arguments);
             }
             "provider.event" => self.continue_answer(&arguments)?,
@@ -130,6 +140,7 @@ impl ScriptHost for ExtensionHost {
             }
             "bus.on" => {
                 let channel = text(&arguments, "channel")?;
+                check_name("the name of a channel", channel)?;
                 let mut listeners = lock(&self.bus.listeners);
                 // Once for each channel: the script knows its own listeners.
                 let own = listeners.iter().filter(|(_, host)| host.ptr_eq(&self.me));
@@ -147,18 +158,22 @@ impl ScriptHost for ExtensionHost {
             "bus.emit" => self.emit_on_bus(text(&arguments, "channel")?, &arguments["data"])?,
             "ui.notify" => self.notify(&arguments)?,
             "toolUpdate" => {
-                if let Some(sender) = lock(&self.updates).get(text(&arguments, "callId")?) {
+                let is_small = json_bytes(&arguments) <= MAX_UPDATE_BYTES;
+                let updates = lock(&self.updates);
+                if let Some(sender) = updates.get(text(&arguments, "callId")?).filter(|_| is_small) {
                     // The call may have ended; of a flood, what does not fit is left out.
                     let _ = sender.try_send(arguments["content"].clone());
                 }
             }
-            "ephemeral" => self.agent()?.add_ephemeral(&self.name, text(&arguments, "text")?),
+            "ephemeral" => self.add_ephemeral(text(&arguments, "text")?)?,
             "sendMessage" => {
                 check_size("a message", &arguments, MAX_MESSAGE_BYTES)?;
+                lock(&self.sent).count_message(json_bytes(&arguments))?;
                 self.send_message(&arguments)?;
             }
             "sendUserMessage" => {
                 check_size("a message", &arguments, MAX_MESSAGE_BYTES)?;
+                lock(&self.sent).count_message(json_bytes(&arguments))?;
                 let delivery = match arguments["deliverAs"].as_str() {
                     Some("steer") => Delivery::Steer,
                     _ => Delivery::FollowUp,

@@ -1,19 +1,19 @@
 //! What an extension does to the conversation: messages that it sends, tools and thinking that it sets.
 
 use std::future::Future;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use hardpan_agent::{Agent, AgentError, Delivery, Input, InputSource};
 use hardpan_extensions::{HostError, ScriptFault, ScriptHost};
 use hardpan_models::ThinkingSetting;
-use hardpan_prompt::MessagePart;
+use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_tools::ToolState;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::api::{CommandInfo, CommandSource, NewMessage, SourceInfo, ToolInfo, to_script};
 use super::super::messages::{custom_message, parts_from_script};
-use super::limits::json_bytes;
+use super::limits::{MAX_ATTACHED_BYTES, MAX_EPHEMERAL_BYTES, json_bytes};
 use super::{ExtensionHost, failed, lock};
 
 /// Tells the user what the extension sent in vain.
@@ -21,6 +21,12 @@ fn report<T>(host: &Weak<ExtensionHost>, sent: Result<T, AgentError>) {
     if let (Err(error), Some(host)) = (sent, host.upgrade()) {
         host.fault(ScriptFault { message: error.to_string(), place: None });
     }
+}
+
+/// The last message of a kind.
+fn last_message(agent: &Agent, is_meant: impl Fn(&MessageBody) -> bool) -> Option<Arc<str>> {
+    let messages = agent.messages();
+    messages.iter().rfind(|message| is_meant(&message.body)).map(|message| message.id.0.clone())
 }
 
 impl ExtensionHost {
@@ -33,6 +39,9 @@ impl ExtensionHost {
         let triggers = options["triggerTurn"].as_bool();
         let delivery = match options["deliverAs"].as_str() {
             Some("nextTurn") => {
+                let last = last_message(&agent, |body| matches!(body, MessageBody::User { .. }));
+                let (bytes, what) = (json_bytes(arguments), "the messages that wait for the next prompt");
+                lock(&self.sent).attached.count(last, bytes, MAX_ATTACHED_BYTES, what)?;
                 agent.attach_to_next_prompt(message);
                 return Ok(());
             }
@@ -148,6 +157,16 @@ impl ExtensionHost {
                 self.setting.runtime.block_on(agent.switch_tool(&tool.name, state)).map_err(failed)?;
             }
         }
+        Ok(())
+    }
+
+    /// Has the model read a text with the next request alone.
+    pub(super) fn add_ephemeral(&self, text: &str) -> Result<(), HostError> {
+        let agent = self.agent()?;
+        let last = last_message(&agent, |body| matches!(body, MessageBody::Assistant { .. }));
+        let what = "the texts for the next request";
+        lock(&self.sent).ephemeral.count(last, text.len(), MAX_EPHEMERAL_BYTES, what)?;
+        agent.add_ephemeral(&self.name, text);
         Ok(())
     }
 

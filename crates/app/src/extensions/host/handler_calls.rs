@@ -81,14 +81,19 @@ impl ExtensionHost {
         if events.is_empty() {
             return;
         }
-        agent.events().unsubscribe(&self.name);
         if events.iter().any(|event| event == "tool_call") {
             let name = &self.name;
             let reason = format!(
                 "the extension {name} decides about tool calls, and has ended: /reload loads it anew"
             );
-            events::block_all_calls(&agent, name, reason);
+            events::block_all_calls(&agent, reason);
         }
+        agent.events().unsubscribe(&self.name);
+    }
+
+    /// How many handlers of tool calls it has had, also those that went with what failed.
+    pub fn guards(&self) -> usize {
+        lock(&self.registered).guards
     }
 
     pub async fn call_tool(&self, name: &str, payload: &Value) -> Result<Value, ScriptError> {

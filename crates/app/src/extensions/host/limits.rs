@@ -55,12 +55,39 @@ pub const MAX_STORED_BYTES: usize = 16 << 20;
 /// The largest message of an extension, as JSON: room for a few images.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
+/// How much an extension may send to a conversation, as JSON: it stays in memory.
+pub const MAX_SENT_BYTES: usize = 128 << 20;
+
+/// Bytes of an extension's messages that wait for the next prompt, as JSON.
+pub const MAX_ATTACHED_BYTES: usize = 16 << 20;
+
+/// Bytes of an extension's texts for the next request alone.
+pub const MAX_EPHEMERAL_BYTES: usize = 256 << 10;
+
+/// The largest update of a running tool, as JSON: faces show 50 kB of its text.
+pub const MAX_UPDATE_BYTES: usize = 1 << 20;
+
 /// How many events of other extensions may wait for one that does not take them.
 pub const MAX_BUS_EVENTS: usize = 1_000;
+
+/// Length of all these, as JSON.
+pub const MAX_BUS_BYTES: usize = 64 << 20;
+
+/// The longest name of something that is registered, in bytes.
+pub const MAX_NAME: usize = 200;
+
+/// The largest provider, as JSON: several hundred models.
+pub const MAX_PROVIDER_BYTES: usize = 1 << 20;
 
 /// An error if an extension has registered as many as it may.
 pub fn check_count(what: &str, count: usize, most: usize) -> Result<(), HostError> {
     if count < most { Ok(()) } else { Err(HostError(format!("an extension has at most {most} {what}"))) }
+}
+
+/// An error if a name is longer than it may be.
+pub fn check_name(what: &str, name: &str) -> Result<(), HostError> {
+    let problem = || HostError(format!("{what} has at most {MAX_NAME} bytes; this one has {}", name.len()));
+    if name.len() <= MAX_NAME { Ok(()) } else { Err(problem()) }
 }
 
 /// An error if something is larger than it may be, as JSON.
@@ -261,6 +288,61 @@ fn cut_change(change: FaceChange) -> FaceChange {
     }
 }
 
+/// How much an extension has sent to its conversation.
+#[derive(Default)]
+pub struct SentBytes {
+    messages: usize,
+    pub attached: WaitingBytes,
+    pub ephemeral: WaitingBytes,
+}
+
+impl SentBytes {
+    /// Counts a message; an error if it is too much.
+    pub fn count_message(&mut self, bytes: usize) -> Result<(), HostError> {
+        if self.messages + bytes > MAX_SENT_BYTES {
+            return Err(HostError(format!(
+                "the extension has sent {} MB of messages in this conversation; at most {} MB are taken",
+                self.messages >> 20,
+                MAX_SENT_BYTES >> 20
+            )));
+        }
+        self.messages += bytes;
+        Ok(())
+    }
+}
+
+/// What waits for the next message of a kind in the conversation, which takes it.
+#[derive(Default)]
+pub struct WaitingBytes {
+    /// The last such message when it was counted.
+    since: Option<Arc<str>>,
+    bytes: usize,
+}
+
+impl WaitingBytes {
+    /// Counts what is to wait. `last` is the last message of the kind. An error if it is too much.
+    pub fn count(
+        &mut self,
+        last: Option<Arc<str>>,
+        bytes: usize,
+        most: usize,
+        what: &str,
+    ) -> Result<(), HostError> {
+        if self.since != last {
+            *self = WaitingBytes { since: last, bytes: 0 };
+        }
+        if self.bytes + bytes > most {
+            let kilobytes = (self.bytes + bytes) >> 10;
+            return Err(HostError(format!(
+                "{what} have at most {} kB; with this one, they have {kilobytes}",
+                most >> 10
+            )));
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
 /// An extension and a session.
 type ExtensionSession = (Arc<str>, Arc<str>);
 
@@ -351,6 +433,19 @@ mod tests {
         }
         assert!(stored.count(&extension, &session, 1).is_err());
         assert!(stored.count(&extension, &"s2".into(), 1).is_ok());
+    }
+
+    #[test]
+    fn what_waits_has_a_limit_until_it_is_taken() {
+        let mut waiting = WaitingBytes::default();
+        waiting.count(None, 6, 10, "texts").unwrap();
+        assert!(waiting.count(None, 6, 10, "texts").is_err());
+        waiting.count(None, 4, 10, "texts").unwrap();
+        waiting.count(Some("m1".into()), 10, 10, "texts").unwrap();
+        assert!(waiting.count(Some("m1".into()), 1, 10, "texts").is_err());
+        let mut sent = SentBytes::default();
+        sent.count_message(MAX_SENT_BYTES).unwrap();
+        assert!(sent.count_message(1).is_err());
     }
 
     #[test]

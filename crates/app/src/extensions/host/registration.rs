@@ -32,6 +32,8 @@ pub(super) struct Registered {
     pub shortcuts: BTreeMap<String, String>,
     /// Event and number of each handler. Until the extension is loaded, they wait.
     pub handlers: Vec<(String, String)>,
+    /// How many handlers of `tool_call` it ever had, also those that went with what failed.
+    pub guards: usize,
 }
 
 /// What `getArgumentCompletions` returned: values, or values with a label.
@@ -91,6 +93,7 @@ impl ExtensionHost {
     pub(super) fn register_tool(&self, described: &Value) -> Result<(), HostError> {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
         let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
+        super::limits::check_name("the name of a tool", &name)?;
         check_size("the description of a tool", described, MAX_TOOL_BYTES)?;
         {
             let registered = lock(&self.registered);
@@ -121,6 +124,7 @@ impl ExtensionHost {
 
     pub(super) fn register_command(&self, described: &Value) -> Result<(), HostError> {
         let (agent, name) = (self.agent()?, text(described, "name")?.to_owned());
+        super::limits::check_name("the name of a command", &name)?;
         let known = {
             let registered = lock(&self.registered);
             if !registered.commands.contains_key(&name) {
