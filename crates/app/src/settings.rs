@@ -259,7 +259,8 @@ pub(crate) fn trusted_files(
         }
         Err(SettingsError::ProjectFiles(error)) => {
             notices.notice(Notice::ProjectUntrustable(error));
-            Ok(TrustedProject::None)
+            let earlier = trust::trusted_content(root, user_folders)?;
+            Ok(earlier.filter(|_| !is_own).map_or(TrustedProject::None, TrustedProject::Earlier))
         }
         Err(error) => Err(error),
     }

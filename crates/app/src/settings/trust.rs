@@ -21,8 +21,8 @@ fn trust_file(folders: &UserFolders) -> Result<PathBuf, SettingsError> {
     Ok(folder.join("trusted"))
 }
 
-/// Where the trusted content is kept, to compare later content with it. Nothing is used from there,
-/// and it only counts if it has the hash of the list.
+/// Where the trusted content is kept: later content is compared with it, and what it forbids goes on until the user has
+/// seen a change. It only counts if it has the hash of the list.
 fn content_file(folders: &UserFolders, hash: &str) -> Option<PathBuf> {
     Some(folders.data.as_ref()?.join("trust").join(format!("{hash}.json")))
 }
@@ -87,6 +87,17 @@ pub(super) fn is_listed(root: &Path, folders: &UserFolders) -> Result<bool, Sett
     let list = read_optional(&trust_file(folders)?)?.unwrap_or_default();
     let name = canonical(root)?;
     Ok(list.lines().any(|line| TrustLine::parse(line).name == name))
+}
+
+/// What the user trusted of the project at `root`, if it was kept.
+pub(super) fn trusted_content(
+    root: &Path,
+    folders: &UserFolders,
+) -> Result<Option<ProjectFiles>, SettingsError> {
+    let name = canonical(root)?;
+    let list = read_optional(&trust_file(folders)?)?.unwrap_or_default();
+    let line = list.lines().map(TrustLine::parse).find(|line| line.name == name);
+    Ok(line.and_then(|line| stored_content(folders, line.hash?)))
 }
 
 impl TrustReview {

@@ -501,15 +501,16 @@ async fn a_file_that_is_swapped_after_the_check_is_not_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_too_large_to_be_read_at_every_start_is_not_run() {
+async fn of_a_folder_too_large_to_be_read_at_every_start_runs_what_was_trusted() {
     let home = TaskHome::new(FINE, "").await;
     home.home.write("work/.hardpan/extensions/a.ts", &marking("a"));
     trust(&home);
     for number in 0..2_001 {
         home.home.write(&format!("work/.hardpan/extensions/data/{number}.txt"), "");
     }
+    home.home.write("work/.hardpan/extensions/a.ts", &marking("changed"));
     let test = TestConversation::open_in(home, &[], None).await;
-    assert!(!has_command(&test.app, "a"));
+    assert!(has_command(&test.app, "a") && !has_command(&test.app, "changed"));
     assert!(test.notices().iter().any(|notice| notice.contains("more than 2000 files")));
 }
 
@@ -526,22 +527,21 @@ async fn after_change(reaction: impl FnOnce(PathBuf) -> Reaction) -> (TestConver
     assert!(has_command(&test.app, "a"));
     test.home.home.write("work/.hardpan/extensions/a.ts", &marking("changed"));
     test.app.reload_extensions().await;
-    assert!(!has_command(&test.app, "a"));
     (test, person)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_extension_of_a_project_is_asked_about_before_it_runs() {
     let (test, person) = after_change(|_| Reaction::Answer(DialogAnswer::Confirmed(true))).await;
-    assert!(has_command(&test.app, "changed"));
+    assert!(has_command(&test.app, "changed") && !has_command(&test.app, "a"));
     let asked = person.asked.lock().unwrap().clone();
     assert!(matches!(&asked[..], [Dialog::Confirm { message: Some(diff), .. }] if diff.contains("changed")));
     let (test, _) = after_change(|_| Reaction::Answer(DialogAnswer::Confirmed(false))).await;
-    assert!(!has_command(&test.app, "changed"));
+    assert!(!has_command(&test.app, "changed") && has_command(&test.app, "a"), "what was trusted goes on");
     // The yes was about what was shown.
     let swap = |path| {
         Reaction::YesAfterWriting(path, "export default (pi) => pi.registerCommand('evil', { handler() {} })")
     };
     let (test, _) = after_change(swap).await;
-    assert!(!has_command(&test.app, "changed") && !has_command(&test.app, "evil"));
+    assert!(has_command(&test.app, "changed") && !has_command(&test.app, "evil"));
 }

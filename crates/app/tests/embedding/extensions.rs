@@ -378,7 +378,9 @@ async fn extensions_of_a_project_are_loaded_when_they_are_trusted_as_they_are() 
     let home = test.home;
     home.home.write("work/.pi/extensions/b/name.ts", "export const name: string = 'changed';");
     let test = TestConversation::open_in(home, &[], None).await;
-    assert_eq!(commands(&test), ["c", "d"]);
+    assert_eq!(commands(&test), ["a", "b", "c", "d"], "they go on as they were trusted");
+    let told = "its extensions run as you trusted them; run `hardpan trust`";
+    assert!(test.notices().iter().any(|notice| notice.contains(told)), "{:?}", test.notices());
 }
 
 #[tokio::test(flavor = "multi_thread")]
