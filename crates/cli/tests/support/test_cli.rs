@@ -209,18 +209,43 @@ impl Terminal {
         panic!("\"{text}\" never came after:\n{}", &self.screen()[self.seen..]);
     }
 
+    /// Presses keys once the conversation waits for them: what is read here may be on the screen before the program
+    /// knows, and no key answers a question that was pressed before it was drawn.
     pub fn press(&mut self, keys: &str) {
+        for _ in 0..MAX_POLLS {
+            if self.is_waiting() {
+                break;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
         self.keys.write_all(keys.as_bytes()).expect("somebody reads");
         self.keys.flush().expect("somebody reads");
     }
 
+    /// Whether no thread of the conversation computes, perhaps because it has not begun or has ended.
+    fn is_waiting(&self) -> bool {
+        let threads =
+            self.running_conversation().and_then(|it| fs::read_dir(format!("/proc/{it}/task")).ok());
+        let stats = threads.into_iter().flatten().flatten();
+        let stats = stats.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        // The state follows the name, which stands in parentheses.
+        let computes =
+            |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']));
+        !stats.map(computes).any(|computes| computes)
+    }
+
     /// The process of the conversation: the child of the shell, which is the child of `script`.
     fn conversation(&self) -> String {
+        self.running_conversation().expect("a running process")
+    }
+
+    fn running_conversation(&self) -> Option<String> {
         let only_child = |process: &str| {
             let children = format!("/proc/{process}/task/{process}/children");
-            fs::read_to_string(children).expect("a running process").trim().to_owned()
+            let children = fs::read_to_string(children).ok()?.trim().to_owned();
+            (!children.is_empty()).then_some(children)
         };
-        only_child(&only_child(&self.child.id().to_string()))
+        only_child(&only_child(&self.child.id().to_string())?)
     }
 
     /// Gives the terminal another size.
