@@ -226,12 +226,12 @@ impl Terminal {
     fn is_waiting(&self) -> bool {
         let threads =
             self.running_conversation().and_then(|it| fs::read_dir(format!("/proc/{it}/task")).ok());
-        let stats = threads.into_iter().flatten().flatten();
-        let stats = stats.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+        let threads = threads.into_iter().flatten().flatten();
+        let mut stats = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
         // The state follows the name, which stands in parentheses.
         let computes =
             |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']));
-        !stats.map(computes).any(|computes| computes)
+        !stats.any(computes)
     }
 
     /// The process of the conversation: the child of the shell, which is the child of `script`.

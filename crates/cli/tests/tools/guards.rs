@@ -16,11 +16,14 @@ fn call(cli: &TestCli, args: &[&str]) -> (String, String) {
     (cli.last_result(), ran.stderr)
 }
 
+/// A file below the folder of the user's extensions.
+type ExtensionFile = (&'static str, &'static [u8]);
+
 #[test]
 fn a_guard_that_cannot_be_loaded_blocks_in_whatever_way_it_is_missing() {
     let late = "export default function (pi) { pi.on('tool_' + 'call', () => {}); throw new Error('late'); }";
     let manifest = r#"{"pi": {"extensions": ["./gone.ts"]}}"#;
-    let cases: [(&str, &[(&str, &[u8])]); 8] = [
+    let cases: [(&str, &[ExtensionFile]); 8] = [
         ("it is broken", &[("guard.ts", BROKEN.as_bytes())]),
         (
             "what it imports is broken",

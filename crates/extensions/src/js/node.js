@@ -300,12 +300,19 @@
   const connections = once(() => evaluatePart("http")(platform, { EventEmitter, stream: streams().stream, url, net }));
   const comparisons = once(() => evaluatePart("assert")(platform));
   const smallModules = once(() => evaluatePart("small-modules")(native, platform, { EventEmitter, stream: streams().stream }));
+  let knownSchemas;
+  // The schemas alone, without the other packages.
+  function schemaParts() {
+    knownSchemas ??= evaluatePart("schemas")();
+    all.typebox ??= knownSchemas.typebox;
+    return knownSchemas;
+  }
   // The packages of published extensions, a third of all that is here: most extensions import their types alone.
   let packages;
   function packageParts() {
     if (packages) return packages;
     const made = (name) => evaluatePart(name)();
-    const { helpers, ...modules } = evaluatePart("packages")(native, platform, { schemas: made("schemas"), yaml: made("yaml"), terminal: made("terminal"), sessions: made("sessions") });
+    const { helpers, ...modules } = evaluatePart("packages")(native, platform, { schemas: schemaParts(), yaml: made("yaml"), terminal: made("terminal"), sessions: made("sessions") });
     packages = { helpers };
     Object.assign(all, modules);
     evaluatePart("coding-agent")(platform, builtIn);
@@ -316,7 +323,8 @@
   }
   for (const name of ["helpers", "models", "providerParts", "runCustom", "followWidget"]) Object.defineProperty(platform, name, { get: () => packageParts()[name] });
   const lazyParts = new Map([
-    ...["typebox", "coding-agent", "agent-core", "ai", "tui"].map((name) => [name, packageParts]),
+    ["typebox", schemaParts],
+    ...["coding-agent", "agent-core", "ai", "tui"].map((name) => [name, packageParts]),
     ...["stream", "stream/consumers", "stream/promises", "stream/web"].map((name) => [name, streams]),
     ...["http", "https", "dns", "dns/promises", "tls", "net", "undici"].map((name) => [name, connections]),
     ...["assert", "assert/strict"].map((name) => [name, comparisons]),
