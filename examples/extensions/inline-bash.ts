@@ -8,7 +8,9 @@ export default function (pi: ExtensionAPI) {
     let text: string = event.text;
     for (const [whole, command] of commands) {
       const result = await pi.exec("sh", ["-c", command], { timeout: 30_000 });
-      text = text.replace(whole, result.code === 0 ? result.stdout.trim() : `[${command}: ${result.stderr.trim()}]`);
+      const output = result.code === 0 ? result.stdout.trim() : `[${command}: ${result.stderr.trim()}]`;
+      // A function: `$&` in a text would be the command again.
+      text = text.replace(whole, () => output);
     }
     return { action: "transform", text };
   });

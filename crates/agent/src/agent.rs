@@ -316,6 +316,7 @@ impl Agent {
             let begins_work = activity != Activity::Running || delivery == Delivery::FollowUp;
             let admitted = match sender {
                 MessageSender::Extension if begins_work => lock(&self.inner.extension_runs).admit(),
+                MessageSender::Extension => lock(&self.inner.extension_runs).admit_steering(),
                 _ => ExtensionMessage::Delivered,
             };
             match admitted {

@@ -35,7 +35,7 @@ pub enum AgentError {
     },
     /// An extension has begun too many runs by itself.
     #[error(
-        "extensions have begun {} runs in a row; its messages are dropped until you type something",
+        "extensions have made the model work {} times in a row; its messages are dropped until you type something",
         crate::MAX_EXTENSION_RUNS
     )]
     ExtensionRuns,

@@ -37,7 +37,7 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -84,6 +84,9 @@ pub struct HandlerFault {
     /// What went wrong, for people.
     #[serde(rename = "what")]
     pub message: String,
+    /// Whether the person has been told the same: it is not told again.
+    #[serde(skip)]
+    pub is_repeated: bool,
 }
 
 /// How long an aborted run still waits for the handlers of each notification.
@@ -97,8 +100,18 @@ type HandlerFn<E> =
 
 struct Handler<E: Event> {
     owner: Arc<str>,
+    /// How whoever wrote it calls the event.
+    event_name: &'static str,
     timeouts: AtomicU32,
+    /// Whether the person knows that it is not called any more.
+    is_end_told: AtomicBool,
     run: Box<HandlerFn<E>>,
+}
+
+impl<E: Event> Handler<E> {
+    fn fault(&self, message: String) -> HandlerFault {
+        HandlerFault { owner: self.owner.clone(), event: self.event_name, message, is_repeated: false }
+    }
 }
 
 /// A handler of some event type, and its owner.
@@ -127,12 +140,30 @@ impl Events {
     where
         F: Future<Output = Result<E::Reply, HandlerError>> + Send + 'static,
     {
+        self.subscribe_as(owner, E::NAME, handler);
+    }
+
+    /// Subscribes a handler for which the event has another name: reports of its faults use that.
+    pub fn subscribe_as<E: Event, F>(
+        &self,
+        owner: &str,
+        event_name: &'static str,
+        handler: impl Fn(E, Agent) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<E::Reply, HandlerError>> + Send + 'static,
+    {
         let run = Box::new(move |event: E, agent: Agent| {
             let future: BoxFuture<'static, _> = Box::pin(handler(event, agent));
             future
         });
         let owner: Arc<str> = owner.into();
-        let handler = Arc::new(Handler::<E> { owner: owner.clone(), timeouts: AtomicU32::new(0), run });
+        let handler = Arc::new(Handler::<E> {
+            owner: owner.clone(),
+            event_name,
+            timeouts: AtomicU32::new(0),
+            is_end_told: AtomicBool::new(false),
+            run,
+        });
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.entry(TypeId::of::<E>()).or_default().push(RegisteredHandler { owner, handler });
     }
@@ -253,7 +284,7 @@ impl Events {
                 called = self.call_handler(&handler, event.clone(), agent.clone()) => called,
                 () = &mut sleep => {
                     let message = format!("not waited for longer than {} s", limit.as_secs_f64());
-                    Err(HandlerFault { owner: handler.owner.clone(), event: E::NAME, message })
+                    Err(handler.fault(message))
                 }
             };
             self.report_faults(called.err().as_slice());
@@ -294,7 +325,7 @@ impl Events {
 
     /// Tells the faces about handlers that failed.
     pub(crate) fn report_faults(&self, faults: &[HandlerFault]) {
-        for fault in faults {
+        for fault in faults.iter().filter(|fault| !fault.is_repeated) {
             self.publish(&HandlerFailed(fault.clone()));
         }
     }
@@ -317,9 +348,11 @@ impl Events {
         event: E,
         agent: Agent,
     ) -> Result<E::Reply, HandlerFault> {
-        let fault = |message: String| HandlerFault { owner: handler.owner.clone(), event: E::NAME, message };
+        let fault = |message| handler.fault(message);
         if handler.timeouts.load(Ordering::Relaxed) >= MAX_TIMEOUTS {
-            return Err(fault(format!("not called: it took too long {MAX_TIMEOUTS} times")));
+            let is_repeated = handler.is_end_told.swap(true, Ordering::Relaxed);
+            let end = fault(format!("not called any more: it took too long {MAX_TIMEOUTS} times"));
+            return Err(HandlerFault { is_repeated, ..end });
         }
         // In a task of its own, so that a handler that blocks its thread or panics does so there.
         // The task is aborted with its waiter: a run that is aborted leaves nothing behind.

@@ -17,6 +17,8 @@ const MAX_HELD_MESSAGES: u32 = 16;
 pub(crate) struct ExtensionRuns {
     /// Runs and follow-ups since the last input of the person.
     begun: u32,
+    /// Messages for a run that goes on, since the last input of the person or call of the model.
+    steered: u32,
     /// Messages that were held since then.
     held: u32,
     /// The person has stopped the agent, and sent nothing since.
@@ -49,6 +51,25 @@ impl ExtensionRuns {
             self.begun += 1;
             return ExtensionMessage::Delivered;
         }
+        self.refuse()
+    }
+
+    /// Decides about a message for a run that goes on. Each may cost a request, so without a call of the model between
+    /// them they are as many as runs.
+    pub fn admit_steering(&mut self) -> ExtensionMessage {
+        if self.is_stopped || self.steered < MAX_EXTENSION_RUNS {
+            self.steered += 1;
+            return ExtensionMessage::Delivered;
+        }
+        self.refuse()
+    }
+
+    /// The model has made calls: what extensions say to those is no loop of theirs.
+    pub fn note_calls(&mut self) {
+        self.steered = 0;
+    }
+
+    fn refuse(&mut self) -> ExtensionMessage {
         match std::mem::replace(&mut self.is_limit_told, true) {
             false if !self.is_stopped => ExtensionMessage::Refused,
             _ => ExtensionMessage::Dropped,
@@ -89,6 +110,18 @@ impl Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_for_a_run_have_the_same_limit_between_calls_of_the_model() {
+        let mut runs = ExtensionRuns::default();
+        for _ in 0..MAX_EXTENSION_RUNS {
+            assert_eq!(runs.admit_steering(), ExtensionMessage::Delivered);
+        }
+        assert_eq!(runs.admit_steering(), ExtensionMessage::Refused);
+        assert_eq!(runs.admit_steering(), ExtensionMessage::Dropped);
+        runs.note_calls();
+        assert_eq!(runs.admit_steering(), ExtensionMessage::Delivered);
+    }
 
     #[test]
     fn after_the_limit_one_message_is_refused_and_the_others_are_dropped() {

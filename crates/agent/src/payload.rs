@@ -86,6 +86,7 @@ impl Agent {
                     event.payload = Arc::new(payload);
                 }
                 Err(error) => refused.push(HandlerFault {
+                    is_repeated: false,
                     owner: owner.clone(),
                     event: ProviderPayload::NAME,
                     message: format!("its payload is not sent: {error}"),

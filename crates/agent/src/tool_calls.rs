@@ -59,6 +59,8 @@ struct CallVeto {
     reason: String,
     /// Whether the handler failed.
     is_fault: bool,
+    /// Whether the model need not read the result.
+    ends_run: bool,
 }
 
 /// What the handlers say about a call.
@@ -74,11 +76,13 @@ struct HandlerDecision {
 struct NotRun {
     reason: NotRunReason,
     text: String,
+    /// Whether the model need not read it.
+    ends_run: bool,
 }
 
 impl NotRun {
     fn new(reason: NotRunReason, text: impl Into<String>) -> Self {
-        NotRun { reason, text: text.into() }
+        NotRun { reason, text: text.into(), ends_run: false }
     }
 }
 
@@ -100,8 +104,9 @@ pub(crate) struct CallOutcome {
 }
 
 impl From<NotRun> for CallOutcome {
-    fn from(NotRun { reason, text }: NotRun) -> Self {
-        CallOutcome { outcome: ToolOutcome::failed(text), not_run: Some(reason) }
+    fn from(NotRun { reason, text, ends_run }: NotRun) -> Self {
+        let outcome = ToolOutcome { ends_run, ..ToolOutcome::failed(text) };
+        CallOutcome { outcome, not_run: Some(reason) }
     }
 }
 
@@ -141,6 +146,9 @@ impl Agent {
         calls: &[AnswerCall],
         token: &CancellationToken,
     ) -> Result<ToolCallsEnd, AgentError> {
+        if !calls.is_empty() {
+            lock(&self.inner.extension_runs).note_calls();
+        }
         let ToolCallsEnd { mut results, mut looping, .. } = ToolCallsEnd::default();
         let mut ends_run = !calls.is_empty();
         let resolved: Vec<AnswerCall> = calls.iter().map(|call| self.resolve_inner_call(call)).collect();
@@ -178,7 +186,8 @@ impl Agent {
                 }
                 let outcome = self.revise_result(call, outcome).await;
                 self.announce_settled(call, &outcome).await;
-                ends_run &= outcome.outcome.ends_run && !outcome.outcome.is_error;
+                ends_run &=
+                    outcome.outcome.ends_run && (outcome.not_run.is_some() || !outcome.outcome.is_error);
                 let result = self.store_result(&calls[results.len()], outcome).await?;
                 results.push(result);
             }
@@ -326,14 +335,15 @@ impl Agent {
             input: call.call.arguments.value(),
         };
         let HandlerDecision { event, veto, reason_to_ask } = self.ask_call_handlers(event).await;
-        if let Some(CallVeto { reason: message, is_fault }) = veto {
+        if let Some(CallVeto { reason: message, is_fault, ends_run }) = veto {
             // A handler's reason is the result itself.
             let text = if is_fault {
                 fill_template(&phrases.blocked, &[("reason", &message)])
             } else {
                 message.clone()
             };
-            return CallDecision::DoNotRun(NotRun::new(NotRunReason::Blocked { message }, text));
+            let blocked = NotRun::new(NotRunReason::Blocked { message }, text);
+            return CallDecision::DoNotRun(NotRun { ends_run, ..blocked });
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;
         let changed = (args != call.call.arguments.value()).then(|| ChangedCall::new(call, &args, None));
@@ -382,7 +392,11 @@ impl Agent {
                     ControlFlow::Continue(())
                 }
                 ToolCallReply::Block { reason } => {
-                    veto = Some(CallVeto { reason, is_fault: false });
+                    veto = Some(CallVeto { reason, is_fault: false, ends_run: false });
+                    ControlFlow::Break(())
+                }
+                ToolCallReply::BlockAndEnd { reason } => {
+                    veto = Some(CallVeto { reason, is_fault: false, ends_run: true });
                     ControlFlow::Break(())
                 }
             })
@@ -391,6 +405,7 @@ impl Agent {
         let fault = faults.first().map(|fault| CallVeto {
             reason: format!("{} failed: {}", fault.owner, fault.message),
             is_fault: true,
+            ends_run: false,
         });
         HandlerDecision { event, veto: veto.or(fault), reason_to_ask: reason_to_ask.map(Arc::from) }
     }
@@ -411,6 +426,7 @@ impl Agent {
                 let HandlerDecision { event, veto, reason_to_ask } = parent.ask_call_handlers(event).await;
                 let changed = (event.input != given).then_some(event.input);
                 Ok(match (veto, reason_to_ask, changed) {
+                    (Some(veto), ..) if veto.ends_run => ToolCallReply::BlockAndEnd { reason: veto.reason },
                     (Some(veto), ..) => ToolCallReply::Block { reason: veto.reason },
                     (None, Some(reason), input) => ToolCallReply::Ask { reason: reason.to_string(), input },
                     (None, None, Some(input)) => ToolCallReply::Change { input },

@@ -146,9 +146,10 @@ impl ConversationApp {
         self.take_awaited_target(awaited)
     }
 
-    /// Loads the extensions anew, once the agent is idle, from the files as they are now. Asks first
-    /// about a project's extensions that are no longer those that the user trusted.
+    /// Loads the extensions anew because the person wants it, once the agent is idle, from the files as they are now.
+    /// Asks first about a project's extensions that are no longer those that the user trusted.
     pub async fn reload_extensions(self: &Arc<Self>) {
+        self.extensions.want_reload();
         self.extensions.reload(self).await;
     }
 

@@ -77,6 +77,11 @@ pub struct Extensions {
     has_found: AtomicBool,
     /// How many reloads were asked for.
     reload_requests: AtomicU64,
+    /// Whether the person asked for one of them.
+    is_reload_wanted: AtomicBool,
+    /// Extensions that decide about tool calls and are not there, by their main file. Only the person's own reload
+    /// forgets them: nothing that happens to a file does.
+    missing_guards: Mutex<BTreeMap<PathBuf, String>>,
     /// One reload at a time; up to which request they have been carried out.
     reloading: tokio::sync::Mutex<u64>,
 }
@@ -150,6 +155,8 @@ impl Extensions {
             runtime: OnceLock::new(),
             has_found: AtomicBool::new(false),
             reload_requests: AtomicU64::new(0),
+            is_reload_wanted: AtomicBool::new(false),
+            missing_guards: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
         }
     }
@@ -230,7 +237,7 @@ impl Extensions {
                 host.begin(&script);
                 providers::take_up_logins(&host).await;
                 let origin = extension.origin;
-                let loaded = LoadedExtension { host: host.clone(), path: entry, origin, script };
+                let loaded = LoadedExtension { host: host.clone(), path: entry.clone(), origin, script };
                 lock(&self.loaded).push(loaded);
             }
             None => host.withdraw(),
@@ -240,6 +247,7 @@ impl Extensions {
                 "the extension {name}, which decides about tool calls, could not be loaded: repair or remove it, then /reload"
             );
             events::block_all_calls(&app.agent, reason);
+            lock(&self.missing_guards).insert(entry, name);
         }
         for warning in host.take_warnings() {
             app.notice(Notice::ExtensionWarning { extension: host.name().to_owned(), warning });

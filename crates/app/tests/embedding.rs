@@ -551,6 +551,8 @@ mod extension_api;
 mod extension_calls;
 #[path = "embedding/extension_compatibility.rs"]
 mod extension_compatibility;
+#[path = "embedding/extension_decisions.rs"]
+mod extension_decisions;
 #[path = "embedding/extension_events.rs"]
 mod extension_events;
 #[path = "embedding/extension_files_hostile.rs"]

@@ -184,6 +184,7 @@ fn hint(model: &Model) -> Option<Line<'static>> {
                 None => format!("{} answers", key(Action::SendAnswer)),
             },
             format!("{} no answer", key(Action::RefuseAnswer)),
+            format!("{} stops", key(Action::StopFromQuestion)),
         ],
         FaceState::Stopping => vec![format!("{} again ends it at once", key(Action::Stop))],
         FaceState::Streaming | FaceState::Tool | FaceState::Compacting | FaceState::Retry => {

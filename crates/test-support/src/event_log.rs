@@ -51,7 +51,7 @@ impl EventLog {
 
 /// The event of a handler that failed.
 pub fn handler_failed(owner: &str, event: &'static str, message: &str) -> HandlerFailed {
-    HandlerFailed(HandlerFault { owner: owner.into(), event, message: message.into() })
+    HandlerFailed(HandlerFault { owner: owner.into(), event, message: message.into(), is_repeated: false })
 }
 
 /// An input as it waits in a queue.

@@ -49,6 +49,11 @@ pub enum ToolCallReply {
         /// The model reads it, and the user sees it.
         reason: String,
     },
+    /// The call does not run, and the run ends if every call of the answer ended this way, or by a result that says so.
+    BlockAndEnd {
+        /// The model reads it with the next prompt, and the user sees it.
+        reason: String,
+    },
     /// The call runs with other arguments. Handlers after this one and the person are asked about those;
     /// the transcript keeps what the model wrote.
     Change {

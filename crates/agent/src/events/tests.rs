@@ -191,7 +191,12 @@ fn other_events() -> Vec<(AgentEvent, &'static str)> {
         is_error: false,
         display: ResultDisplay::LastLines,
     };
-    let fault = HandlerFault { owner: "guard".into(), event: "tool_call", message: "no idea".into() };
+    let fault = HandlerFault {
+        owner: "guard".into(),
+        event: "tool_call",
+        message: "no idea".into(),
+        is_repeated: false,
+    };
     vec![
         (
             ToolExecutionStart {

@@ -34,6 +34,13 @@ pub use messages::*;
 pub use models::*;
 pub use replies::*;
 
+/// A handler returned what has no meaning for its event.
+#[derive(Debug, thiserror::Error)]
+#[error("what it returned is no reply to this event, and has no effect: {source}")]
+pub struct UnusableReply {
+    source: serde_json::Error,
+}
+
 /// An event as extensions know it: the type is its payload.
 pub trait ScriptEvent: Serialize + JsonSchema + Send + Sync + Sized + 'static {
     /// Its name.
@@ -54,9 +61,9 @@ pub trait ScriptEvent: Serialize + JsonSchema + Send + Sync + Sized + 'static {
         serde_json::to_string(&Named { name: Self::NAME, payload: self }).unwrap_or_default()
     }
 
-    /// What a handler returned; nothing if it is of no use.
-    fn read_reply(returned: Value) -> Self::Reply {
-        serde_json::from_value(returned).unwrap_or_default()
+    /// What a handler returned.
+    fn read_reply(returned: Value) -> Result<Self::Reply, UnusableReply> {
+        serde_json::from_value(returned).map_err(|source| UnusableReply { source })
     }
 }
 
@@ -80,6 +87,11 @@ macro_rules! script_events {
         $( impl ScriptEvent for $notification {
             const NAME: &'static str = $notification_name;
             type Reply = ();
+
+            // Nobody asks for one.
+            fn read_reply(_: Value) -> Result<(), UnusableReply> {
+                Ok(())
+            }
         } )+
 
         /// All events of extensions.

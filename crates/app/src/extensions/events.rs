@@ -64,19 +64,33 @@ impl Subscriber<'_> {
     where
         E::Reply: Default,
     {
+        self.on_checked(payload, move |event, returned| Ok(reply(event, returned)))
+    }
+
+    /// The same where a result may be of no use: then the handler counts as one that failed.
+    fn on_checked<E: Event, P: ScriptEvent>(
+        &self,
+        payload: impl Fn(&E, &Agent) -> P + Send + Sync + 'static,
+        reply: impl Fn(&E, P::Reply) -> Result<E::Reply, HandlerError> + Send + Sync + 'static,
+    ) -> bool
+    where
+        E::Reply: Default,
+    {
         let (host, handler): (_, Arc<str>) = (self.host.clone(), self.handler.into());
         let reply = Arc::new(reply);
-        self.agent.events().subscribe::<E, _>(self.host.name(), move |event: E, agent: Agent| {
+        let subscribed = move |event: E, agent: Agent| {
             let payload = payload(&event, &agent).to_json();
             let (host, handler, reply) = (host.clone(), handler.clone(), reply.clone());
             async move {
                 let called = host.call_handler(&handler, payload).await;
-                Ok(match called.map_err(handler_error)? {
-                    Value::Null => E::Reply::default(),
-                    returned => reply(&event, P::read_reply(returned)),
-                })
+                match called.map_err(handler_error)? {
+                    // What a short function happens to return says nothing.
+                    Value::Null | Value::Bool(_) | Value::Number(_) => Ok(E::Reply::default()),
+                    returned => reply(&event, P::read_reply(returned)?),
+                }
             }
-        });
+        };
+        self.agent.events().subscribe_as::<E, _>(self.host.name(), P::NAME, subscribed);
         true
     }
 

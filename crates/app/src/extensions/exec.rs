@@ -54,7 +54,8 @@ pub async fn run(host: &Arc<ExtensionHost>, arguments: &Value) -> Result<Value, 
     };
     let input = arguments["input"].as_str().map(|input| STANDARD.decode(input)).transpose();
     let input = input.map_err(|error| HostError(error.to_string()))?.unwrap_or_default();
-    let start_of_program = ProgramStart { words: words(command, arguments)?, folder, input };
+    let start_of_program =
+        ProgramStart { words: words(command, arguments)?, folder, input }.in_named_folder();
     let ProgramStart { words, folder, input } = match approve(host, start_of_program).await {
         Ok(approved) => approved,
         Err(reason) => return Ok(failed(&reason)),
@@ -132,6 +133,19 @@ struct ProgramStart {
 }
 
 impl ProgramStart {
+    /// Git in a folder that it is told of is git in that folder: rules know the command without it.
+    fn in_named_folder(mut self) -> Self {
+        if let [program, flag, folder, _, ..] = &self.words[..]
+            && program == "git"
+            && flag == "-C"
+            && let Ok(folder) = self.folder.join(folder).canonicalize()
+            && folder == self.folder
+        {
+            self.words.drain(1..3);
+        }
+        self
+    }
+
     /// The command that does the same in the folder of the conversation: whoever is asked sees all of it, and
     /// rules about a command do not cover it with another folder or with an input.
     fn line(&self, usual_folder: &Path) -> String {

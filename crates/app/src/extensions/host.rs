@@ -114,6 +114,8 @@ pub struct ExtensionHost {
     face_queue: Mutex<FaceQueue>,
     /// How many notes it gives.
     note_rate: Mutex<RateLimit>,
+    /// How often it has asked lately.
+    dialog_rate: Mutex<RateLimit>,
     /// How many faults it has outside of handlers.
     fault_rate: Mutex<RateLimit>,
     /// How many events of other extensions it has not taken yet.
@@ -129,6 +131,8 @@ pub struct ExtensionHost {
     model_requests: Mutex<RequestTimes>,
     /// Commands of calls that run now, in the place of a built-in tool: the person was asked about them.
     allowed_commands: Arc<Mutex<Vec<String>>>,
+    /// What the person has typed for the shell, while a handler is asked about it.
+    typed_command: Mutex<Option<String>>,
     /// What the extension sends to the conversation, in its order. The script does not wait for it: its
     /// own handlers may be asked meanwhile.
     outbox: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
@@ -209,12 +213,14 @@ impl ExtensionHost {
             warnings: Mutex::default(),
             face_queue: Mutex::default(),
             note_rate: Mutex::default(),
+            dialog_rate: Mutex::default(),
             fault_rate: Mutex::default(),
             bus_events: AtomicUsize::new(0),
             bus_bytes: AtomicUsize::new(0),
             sent: Mutex::default(),
             model_requests: Mutex::default(),
             allowed_commands: Arc::default(),
+            typed_command: Mutex::default(),
             tool_event_order,
         })
     }

@@ -48,6 +48,27 @@ pub fn input_to_script(tool: &str, arguments: &Value, order: ToolEventOrder) -> 
     script
 }
 
+/// Data of a result of a built-in tool, also under the names that extensions read.
+pub fn details_to_script(details: &Value) -> Value {
+    let mut script = details.clone();
+    let Some(fields) = script.as_object_mut() else { return script };
+    let copies = [("full_output", "fullOutputPath"), ("first_changed_line", "firstChangedLine")];
+    for (ours, theirs) in copies {
+        if let Some(value) = details.get(ours).filter(|value| !value.is_null()) {
+            fields.entry(theirs).or_insert_with(|| value.clone());
+        }
+    }
+    if details["full_output"].is_string() {
+        let truncation =
+            json!({ "truncated": true, "totalLines": details["lines"], "totalBytes": details["bytes"] });
+        fields.entry("truncation").or_insert(truncation);
+    }
+    if details["first_changed_line"].is_number() {
+        fields.entry("patch").or_insert_with(|| details["diff"].clone());
+    }
+    script
+}
+
 /// Arguments of a call under our own names.
 pub fn arguments_from_script(arguments: &Value) -> Value {
     rename(arguments, |name| ARGUMENT_NAMES.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours))
@@ -169,7 +190,7 @@ pub fn message_to_script(message: &AgentMessage) -> Message {
                     usage.map(|(tokens, dollars)| usage_to_script(&tokens, dollars)).or(answer.usage);
                 answer.error_message = error.as_deref().map(str::to_owned);
             }
-            Message::ToolResult(result) => result.details.clone_from(details),
+            Message::ToolResult(result) => result.details = details.as_ref().map(details_to_script),
             Message::Custom(custom) => custom.message.details.clone_from(details),
             _ => {}
         }
@@ -271,39 +292,58 @@ pub fn lazy_messages(messages: &[AgentMessage]) -> Vec<String> {
 
 /// The messages that a handler returned. One that is as it was handed out is the original, with
 /// everything that extensions do not see; its number may stand for it.
-/// `owner` is the extension: what it adds has ids of its own.
+/// `owner` is the extension: what it adds has ids of its own. An error names the first that is no message.
 pub fn messages_from_script(
     returned: &[Value],
     originals: &[AgentMessage],
     owner: &str,
-) -> Vec<AgentMessage> {
+) -> Result<Vec<AgentMessage>, UnreadableMessage> {
     let by_id: BTreeMap<&str, &AgentMessage> =
         originals.iter().map(|message| (&*message.id.0, message)).collect();
     let mut added = 0;
     returned
         .iter()
-        .filter_map(|value| {
+        .enumerate()
+        .map(|(position, value)| {
             if let Some(number) = value.as_u64() {
-                return originals.get(usize::try_from(number).ok()?).cloned();
+                let original = usize::try_from(number).ok().and_then(|number| originals.get(number)).cloned();
+                return original.ok_or_else(|| UnreadableMessage { position, role: number.to_string() });
             }
-            let given = Message::deserialize(value).ok()?.without_facts();
+            let role = value["role"].as_str().unwrap_or("no role");
+            // What other programs say with these is for the model alone, as all messages of extensions are.
+            let as_user = || json!({ "role": "user", "content": value["content"] });
+            let read = match role {
+                "system" | "developer" => Message::deserialize(as_user()),
+                _ => Message::deserialize(value),
+            };
+            let given =
+                read.map_err(|_| UnreadableMessage { position, role: role.to_owned() })?.without_facts();
             let original = value["id"].as_str().and_then(|id| by_id.get(id)).copied();
             if let Some(original) = original.filter(|original| body_to_script(&original.body) == given) {
-                return Some(original.clone());
+                return Ok(original.clone());
             }
             let body = body_from_script(given);
             if let Some(original) = original {
                 let mut changed = original.clone();
                 changed.body = Arc::new(body);
-                return Some(changed);
+                return Ok(changed);
             }
             added += 1;
             let mut message = AgentMessage::new(&*format!("extension-{owner}-{added}"), body);
             let details = value.get("details").filter(|details| !details.is_null());
             message.note(|facts| facts.details = details.cloned());
-            Some(message)
+            Ok(message)
         })
         .collect()
+}
+
+/// Something among the messages that a handler returned is no message.
+#[derive(Debug, thiserror::Error)]
+#[error("number {position} of the messages that it returned ({role}) is none, so all stay as they were")]
+pub struct UnreadableMessage {
+    position: usize,
+    /// Its role, or the number of a message that is not there.
+    role: String,
 }
 
 fn body_from_script(message: Message) -> MessageBody {

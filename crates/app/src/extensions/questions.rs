@@ -14,6 +14,10 @@ pub async fn ask(host: &Arc<ExtensionHost>, kind: &str, arguments: &Value) -> Va
     let dialog = dialog_of(kind, arguments);
     let otherwise = if matches!(dialog, Dialog::Confirm { .. }) { json!(false) } else { Value::Null };
     let Some(prompter) = &host.setting.prompter else { return otherwise };
+    // Whoever asks again and again gets no answer from a person, and its time goes on.
+    if !host.may_ask() {
+        return otherwise;
+    }
     // A person's time is not the handler's.
     let _pauses = host.pause_clocks();
     let _alone = host.setting.dialog.lock().await;

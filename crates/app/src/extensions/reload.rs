@@ -1,16 +1,17 @@
 //! Loading extensions anew: on request, or because their files changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use hardpan_agent::Activity;
 use hardpan_agent::events::{Dialog, DialogAnswer, DiscoveryReason, FaceChange};
 
 use super::api::{SessionShutdownEvent, SessionStartEvent, ShutdownReason, StartReason};
 use super::discovery::{PROJECT_FOLDERS, USER_FOLDER};
-use super::events::MISSING_GUARD;
+use super::events::{self, MISSING_GUARD};
 use super::{Extensions, LoadedExtension, find_extensions, lock};
 use crate::conversation_app::ConversationApp;
 use crate::notice::Notice;
@@ -58,10 +59,18 @@ impl FileStates {
         states
     }
 
+    /// The files that are not in both as they are.
+    fn differences(&self, other: &FileStates) -> Vec<PathBuf> {
+        let paths: BTreeSet<&PathBuf> = self.0.keys().chain(other.0.keys()).collect();
+        paths.into_iter().filter(|path| self.0.get(*path) != other.0.get(*path)).cloned().collect()
+    }
+
     fn add_folder(&mut self, folder: &Path, depth: usize) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_script = path.extension().is_some_and(|it| it == "ts" || it == "js" || it == "json");
+            // Other JSON is data, which extensions write.
+            let is_script = path.extension().is_some_and(|it| it == "ts" || it == "js")
+                || entry.file_name() == "package.json";
             if self.0.len() >= MAX_FILES {
                 return;
             }
@@ -84,8 +93,13 @@ impl Extensions {
         let mut folders = BTreeMap::new();
         for named in &self.options.extensions {
             match named.parent() {
-                Some(parent) if !named.is_dir() => folders.insert(parent.to_owned(), FolderDepth::Files),
-                _ => folders.insert(named.clone(), FolderDepth::Whole),
+                _ if named.is_dir() => folders.insert(named.clone(), FolderDepth::Whole),
+                // A name without a folder.
+                Some(parent) if parent.as_os_str().is_empty() => {
+                    folders.insert(".".into(), FolderDepth::Files)
+                }
+                Some(parent) => folders.insert(parent.to_owned(), FolderDepth::Files),
+                None => None,
             };
         }
         if self.options.discover_extensions {
@@ -96,7 +110,12 @@ impl Extensions {
         folders
     }
 
-    /// See [`ConversationApp::reload_extensions`].
+    /// The next reload is what the person wants: it forgets guards that are missing.
+    pub(crate) fn want_reload(&self) {
+        self.is_reload_wanted.store(true, Ordering::SeqCst);
+    }
+
+    /// See [`ConversationApp::reload_extensions`]. Also because files have changed, or an extension wants it.
     pub(crate) async fn reload(&self, app: &Arc<ConversationApp>) {
         let request = self.reload_requests.fetch_add(1, Ordering::SeqCst) + 1;
         let mut answered = self.reloading.lock().await;
@@ -105,6 +124,7 @@ impl Extensions {
             return;
         }
         *answered = self.reload_requests.load(Ordering::SeqCst);
+        let is_wanted = self.is_reload_wanted.swap(false, Ordering::SeqCst);
         self.ask_about_changes(app).await;
         // No call may pass while a guard is away.
         let pause = app.agent.pause_runs().await;
@@ -113,7 +133,11 @@ impl Extensions {
             let (reason, target_session_file) = (ShutdownReason::Reload, None);
             extension.host.raise(SessionShutdownEvent { reason, target_session_file }, LEAVE_TIME).await;
         }
-        for LoadedExtension { host, script, .. } in before {
+        let mut guards = BTreeMap::new();
+        for LoadedExtension { host, script, path, .. } in before {
+            if host.guards() > 0 {
+                guards.insert(path, host.name().to_owned());
+            }
             host.withdraw();
             if !script.close(CLOSE_TIME).await {
                 let extension = host.name().to_owned();
@@ -122,10 +146,17 @@ impl Extensions {
             }
         }
         app.agent.events().unsubscribe(MISSING_GUARD);
+        // What the person has loaded anew is what they want.
+        let known =
+            if is_wanted { BTreeMap::new() } else { std::mem::take(&mut *lock(&self.missing_guards)) };
+        lock(&self.missing_guards).clear();
         let project =
             trusted_files(&self.root, &self.options.user_folders, &*app.notices).unwrap_or_default();
         let found = find_extensions(&self.options, &self.root, project.extension_files(), &*app.notices);
         self.load(app, found).await;
+        if !is_wanted {
+            self.block_without(app, known, guards);
+        }
         // Only what was waited for at the start can be missing.
         let _ = app.take_awaited_target(None);
         drop(pause);
@@ -135,6 +166,61 @@ impl Extensions {
             host.raise(SessionStartEvent { reason, previous_session_file }, START_TIME).await;
         }
         app.agent.discover_resources(DiscoveryReason::Reload).await;
+    }
+
+    /// Blocks calls in the names of guards that were there before, or were missing already, and are gone now: whoever
+    /// removes a file decides nothing.
+    fn block_without(
+        &self,
+        app: &ConversationApp,
+        mut gone: BTreeMap<PathBuf, String>,
+        guards: BTreeMap<PathBuf, String>,
+    ) {
+        let is_new = |path: &PathBuf| guards.contains_key(path);
+        gone.extend(guards.clone());
+        gone.retain(|path, _| !lock(&self.loaded).iter().any(|extension| extension.path == *path));
+        let mut missing = lock(&self.missing_guards);
+        gone.retain(|path, _| !missing.contains_key(path));
+        for (path, extension) in gone {
+            let warning = "it decides about tool calls, and its file is gone: no call runs until it is back, or until you go on without it with /reload";
+            events::block_all_calls(&app.agent, format!("the extension {extension} is missing: {warning}"));
+            if is_new(&path) {
+                app.notice(Notice::ExtensionWarning {
+                    extension: extension.clone(),
+                    warning: warning.into(),
+                });
+            }
+            missing.insert(path, extension);
+        }
+    }
+
+    /// Whether changed files may be loaded. Files in the workspace that were named on the command line may have been
+    /// changed by the model, if it was at work: the person decides about these.
+    async fn may_load_changes(&self, app: &ConversationApp, changed: &[PathBuf], has_worked: bool) -> bool {
+        let is_named = |path: &&PathBuf| {
+            let folders = self
+                .options
+                .extensions
+                .iter()
+                .filter_map(|named| Some((named.canonicalize().ok()?, named.is_dir())));
+            let mut folders =
+                folders.filter_map(
+                    |(real, is_dir)| if is_dir { Some(real) } else { real.parent().map(Path::to_owned) },
+                );
+            let real = path.canonicalize().unwrap_or_else(|_| (*path).clone());
+            real.starts_with(&app.scope.root) && folders.any(|folder| real.starts_with(folder))
+        };
+        let Some(path) = changed.iter().filter(|_| has_worked).find(is_named) else { return true };
+        let path = path.display();
+        let Some(prompter) = app.prompter() else {
+            let (extension, warning) =
+                (path.to_string(), "it has changed while the agent worked: /reload loads it".into());
+            app.notice(Notice::ExtensionWarning { extension, warning });
+            return false;
+        };
+        let title = format!("{path} has changed while the agent worked. Load the extension as it is now?");
+        let dialog = Dialog::Confirm { title, message: None };
+        prompter.ask_dialog("hardpan", &dialog).await == Some(DialogAnswer::Confirmed(true))
     }
 
     /// Asks about a trusted project whose files have changed. Without a person to ask, and after a no,
@@ -174,9 +260,11 @@ impl ConversationApp {
 
 async fn follow_files(app: Weak<ConversationApp>) {
     let Some(mut known) = file_states(&app).await else { return };
+    let mut work = WorkMarks::default();
     loop {
         tokio::time::sleep(WATCH_TIME).await;
         let Some(now) = file_states(&app).await else { return };
+        let Some(has_worked) = app.upgrade().map(|app| work.has_worked(&app)) else { return };
         if now == known {
             continue;
         }
@@ -186,9 +274,28 @@ async fn follow_files(app: Weak<ConversationApp>) {
         if settled != now {
             continue;
         }
+        let changed = known.differences(&settled);
         known = settled;
         let Some(app) = app.upgrade() else { return };
-        app.reload_extensions().await;
+        if app.extensions.may_load_changes(&app, &changed, has_worked).await {
+            app.extensions.reload(&app).await;
+        }
+    }
+}
+
+/// Whether the agent has worked since it was last asked.
+#[derive(Default)]
+struct WorkMarks {
+    messages: usize,
+    was_working: bool,
+}
+
+impl WorkMarks {
+    fn has_worked(&mut self, app: &ConversationApp) -> bool {
+        let messages = app.agent.messages().len();
+        let is_working = app.agent.status().activity != Activity::Idle;
+        let before = std::mem::replace(self, WorkMarks { messages, was_working: is_working });
+        is_working || before.was_working || before.messages != messages
     }
 }
 

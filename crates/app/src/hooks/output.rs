@@ -101,8 +101,11 @@ impl HookOutput {
             let context = (!printed.is_empty()).then(|| printed.to_owned());
             return Ok(HookOutput { context, ..HookOutput::default() });
         }
-        let json: Printed =
+        let json: Value =
             serde_json::from_str(printed).map_err(|error| HookError::InvalidJson(error.to_string()))?;
+        check_names(&json)?;
+        let json: Printed =
+            serde_json::from_value(json).map_err(|error| HookError::InvalidJson(error.to_string()))?;
         check_word("decision", json.decision.as_deref(), &["block", "approve"])?;
         let specific = json.hook_specific_output;
         let updated_input = match specific.updated_input {
@@ -130,6 +133,24 @@ impl HookOutput {
     }
 }
 
+/// A decision in another place or spelling may have been meant to object.
+fn check_names(json: &Value) -> Result<(), HookError> {
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let names = json.as_object().into_iter().flat_map(Map::keys);
+    for name in names.filter(|name| *name != "decision") {
+        match &*plain(name) {
+            "decision" | "block" | "blocked" | "deny" | "denied" => {
+                return Err(HookError::InvalidJson(format!("{name:?} is no field; \"decision\" is one")));
+            }
+            "permissiondecision" => {
+                return Err(HookError::InvalidJson(format!("{name:?} belongs into \"hookSpecificOutput\"")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// A word that is not known may have been meant to object.
 fn check_word(field: &str, word: Option<&str>, known: &[&str]) -> Result<(), HookError> {
     match word {
@@ -141,7 +162,8 @@ fn check_word(field: &str, word: Option<&str>, known: &[&str]) -> Result<(), Hoo
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim().to_owned()
+    // Some shells begin with a mark for the order of bytes.
+    String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').trim().to_owned()
 }
 
 fn last_line(text: &str) -> String {
@@ -206,6 +228,9 @@ mod tests {
             r#"{"decision": "deny"}"#,
             r#"{"hookSpecificOutput": "x", "decision": "block"}"#,
             r#"{"hookSpecificOutput": {"permissionDecision": "Deny"}}"#,
+            r#"{"permissionDecision": "deny"}"#,
+            r#"{"Decision": "block"}"#,
+            r#"{"block": true}"#,
         ] {
             let read = HookOutput::read(&ended(0, printed, ""));
             assert!(matches!(read, Err(HookError::InvalidJson(_))), "{printed}: {read:?}");

@@ -125,7 +125,7 @@ async fn no_path_leads_out_of_the_workspace() {
 }
 
 /// Waits until something is so, for a few seconds.
-async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..500 {
         if is_so() {
             return;
@@ -212,7 +212,7 @@ async fn runs_that_extensions_begin_by_themselves_have_a_limit() {
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert_eq!(answers(&test), most);
     let is_told =
-        |failed: &HandlerFailed| failed.0.message.contains("runs in a row") && &*failed.0.owner == "ext1";
+        |failed: &HandlerFailed| failed.0.message.contains("times in a row") && &*failed.0.owner == "ext1";
     let events = test.take_events();
     let told = events.iter().filter_map(|event| event.payload::<HandlerFailed>());
     assert_eq!(told.filter(|failed| is_told(failed)).count(), 1);

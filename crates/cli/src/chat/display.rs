@@ -105,7 +105,7 @@ impl PrinterState {
             AgentEvent::TaskEnd(end) => print_cut(&format!("  {}: {}", end.agent, task_end_line(&end))),
             AgentEvent::CacheVerdict(verdict) => print_note(&format!("hardpan: {}", verdict.sentence)),
             AgentEvent::Note(note) => print_note(&format!("hardpan: {}", note.attributed_text())),
-            AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
+            AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message, .. })) => {
                 print_note(&format!("hardpan: {owner} ({event}): {message}"));
             }
             _ => {}

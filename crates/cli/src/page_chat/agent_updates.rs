@@ -149,7 +149,7 @@ impl EventMapper {
                 }],
                 _ => vec![AgentUpdate::Note(note.attributed_text())],
             },
-            AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
+            AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message, .. })) => {
                 vec![AgentUpdate::Note(format!("{owner} ({event}): {message}"))]
             }
             AgentEvent::SessionSwitch(_) | AgentEvent::SessionTree(_) => {

@@ -66,6 +66,8 @@ pub enum AnswerError {
         "question {id:?} is of the other kind: answer an approval_request with approval_response, an input_request with input_response, a dialog_request with dialog_response"
     )]
     OtherKind { id: String },
+    #[error("question {id:?} offers other answers: {choices:?}")]
+    NotOffered { id: String, choices: Vec<String> },
     #[error("no question {id:?} waits for an answer: it was answered, or its run was stopped")]
     NotWaiting { id: String },
 }

@@ -39,7 +39,8 @@ enum AnswerChannel {
     Text(oneshot::Sender<Option<String>>),
     /// The same about the price of a prompt, which is not sent until then.
     Price(oneshot::Sender<Option<String>>),
-    Dialog(oneshot::Sender<Option<DialogAnswer>>),
+    /// With the answers that are offered, if no others count.
+    Dialog(oneshot::Sender<Option<DialogAnswer>>, Vec<String>),
 }
 
 /// The client's answer to a question.
@@ -69,7 +70,17 @@ impl PendingQuestions {
             (Some(AnswerChannel::Text(question) | AnswerChannel::Price(question)), Answer::Text(text)) => {
                 question.send(text).is_ok()
             }
-            (Some(AnswerChannel::Dialog(question)), Answer::Dialog(answer)) => question.send(answer).is_ok(),
+            (Some(AnswerChannel::Dialog(question, choices)), Answer::Dialog(answer)) => {
+                if let Some(DialogAnswer::Text(text)) = &answer
+                    && !choices.is_empty()
+                    && !choices.contains(text)
+                {
+                    let id = id.to_owned();
+                    state.waiting.insert(id.clone(), AnswerChannel::Dialog(question, choices.clone()));
+                    return Err(AnswerError::NotOffered { id, choices });
+                }
+                question.send(answer).is_ok()
+            }
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
                 return Err(AnswerError::OtherKind { id: id.to_owned() });
@@ -98,7 +109,7 @@ impl PendingQuestions {
     /// Registers a question, and returns its id and the channel for its answer. None once closed.
     fn open<T>(
         &self,
-        kind: fn(oneshot::Sender<T>) -> AnswerChannel,
+        kind: impl FnOnce(oneshot::Sender<T>) -> AnswerChannel,
     ) -> Option<(String, oneshot::Receiver<T>)> {
         let mut state = self.state();
         if state.closed {
@@ -144,7 +155,11 @@ impl UserPrompter for PendingQuestions {
 
     fn ask_dialog<'a>(&'a self, owner: &'a str, dialog: &'a Dialog) -> BoxFuture<'a, Option<DialogAnswer>> {
         Box::pin(async move {
-            let (id, answer) = self.open(AnswerChannel::Dialog)?;
+            let choices = match dialog {
+                Dialog::Select { choices, .. } => choices.clone(),
+                _ => Vec::new(),
+            };
+            let (id, answer) = self.open(|question| AnswerChannel::Dialog(question, choices))?;
             let _remove = RemoveOnDrop { questions: self, id: &id };
             let (owner, dialog) = (owner.to_owned(), dialog.clone());
             self.out.write_line(&OutputMessage::DialogRequest { id: id.clone(), owner, dialog });

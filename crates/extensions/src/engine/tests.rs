@@ -886,13 +886,26 @@ async fn whatever_a_script_takes_for_a_block_is_one() {
         "Object.prototype.toJSON = () => ({}); const decision = () => ({ block: true, reason: 'no' });",
     ];
     for body in blocking {
-        assert_eq!(decide(body).await.unwrap(), json!({ "block": true, "reason": "no" }), "{body}");
+        let decision = json!({ "block": true, "reason": "no", "terminate": false });
+        assert_eq!(decide(body).await.unwrap(), decision, "{body}");
     }
     for body in ["undefined", "null", "false", "({})", "({ block: false })", "({ reason: 'no' })"] {
         let reply = decide(&format!("const decision = () => {body};")).await.unwrap();
-        assert_eq!(reply, json!({ "block": false }), "{body}");
+        assert_eq!(reply, json!({ "block": false, "terminate": false }), "{body}");
     }
-    for body in ["'block'", "true", "7", "() => {}", "({ get block() { throw new Error('unknown'); } })"] {
+    let faults = [
+        "'block'",
+        "true",
+        "7",
+        "() => {}",
+        "({ get block() { throw new Error('unknown'); } })",
+        "new Error('no')",
+        "[{ block: true }]",
+        "new Map([['block', true]])",
+        "new String('no')",
+        "/no/",
+    ];
+    for body in faults {
         let error = decide(&format!("const decision = () => {body};")).await.unwrap_err();
         assert!(matches!(error, ScriptError::Raised(_)), "{body}: {error}");
     }
@@ -910,7 +923,7 @@ async fn a_guard_is_asked_whatever_a_script_does_to_prototypes() {
     ];
     for change in changes {
         let body = format!("{change} const decision = () => ({{ block: true }});");
-        assert_eq!(decide(&body).await.unwrap(), json!({ "block": true }), "{change}");
+        assert_eq!(decide(&body).await.unwrap(), json!({ "block": true, "terminate": false }), "{change}");
     }
 }
 

@@ -4,6 +4,7 @@
   "use strict";
   // Nothing that a script changes in these reaches what decides about its calls.
   const { AbortController, Array, Boolean, Error, JSON, Object, Promise, Proxy, Reflect, Set, String, TextDecoder, TypeError } = globalThis;
+  const noDecisions = [Array, Error, RegExp, Date, String, Number, Boolean, globalThis.Map, globalThis.Set];
   const { apply } = Reflect, { then } = Promise.prototype;
   const withOwnMethods = (Type) => {
     const Own = class extends Type {};
@@ -62,9 +63,10 @@
   const ui = {
     notify: (text, level = "info") => { now("ui.notify", { text: String(text), level }); },
     confirm: async (title, message, options) => (await question("ui.confirm", { title: String(title), message: message === undefined ? undefined : String(message) }, options)) === true,
-    select: (title, choices, options) => question("ui.select", { title: String(title), choices: choices.map(String) }, options),
+    // There is nothing to choose.
+    select: (title, choices, options) => (choices.length === 0 ? Promise.resolve(undefined) : question("ui.select", { title: String(title), choices: choices.map(String) }, options)),
     input: (title, placeholder, options) => question("ui.input", { title: String(title), placeholder }, options),
-    editor: (title, prefill) => question("ui.editor", { title: String(title), prefill }),
+    editor: (title, prefill, options) => question("ui.editor", { title: String(title), prefill }, options),
     setStatus: (key, text) => { now("ui.status", { key: String(key), text: text == null ? undefined : String(text) }); },
     setTitle: (text) => { now("ui.title", { text: String(text) }); },
     setWidget: (key, lines, options) => {
@@ -121,9 +123,22 @@
     getProviderDisplayName: (provider) => String(provider),
     registerProvider: (name, config) => pi.registerProvider(name, config), unregisterProvider: (name) => pi.unregisterProvider(name),
   };
+  // Questions of a call end with it: nobody waits for their answers when a person has stopped it.
+  function uiOf(call) {
+    const withCall = (options) => ({ ...options, signal: options?.signal ? AbortSignal.any([call, options.signal]) : call });
+    // What asks again and again ends with an error.
+    const ask = async (question) => { if (call.aborted) throw new Error("the person has stopped what this question belongs to"); return question(); };
+    return {
+      ...ui,
+      confirm: (title, message, options) => ask(() => ui.confirm(title, message, withCall(options))),
+      select: (title, choices, options) => ask(() => ui.select(title, choices, withCall(options))),
+      input: (title, placeholder, options) => ask(() => ui.input(title, placeholder, withCall(options))),
+      editor: (title, prefill) => ask(() => ui.editor(title, prefill, withCall())),
+    };
+  }
   class Context {
     #signal;
-    constructor(signal) { this.#signal = signal; this.ui = ui; this.sessionManager = sessionManager; this.modelRegistry = modelRegistry; }
+    constructor(signal) { this.#signal = signal; this.ui = signal ? uiOf(signal) : ui; this.sessionManager = sessionManager; this.modelRegistry = modelRegistry; }
     get cwd() { return now("cwd"); }
     get hasUI() { return now("hasUI"); }
     get mode() { return now("mode"); }
@@ -314,9 +329,10 @@
   // Values that say nothing are no decision; of others nobody knows what they mean, and a fault blocks the call.
   function decisionOf(result, changedInput) {
     if (result && typeof result !== "object") throw new TypeError(`a handler of "tool_call" must return an object or nothing, not a ${typeof result}`);
+    if (result && noDecisions.some((Type) => result instanceof Type)) throw new TypeError('a handler of "tool_call" must return {block, reason} or nothing');
     const isBlocked = Boolean(result && result.block);
     const reason = isBlocked ? result.reason ?? undefined : undefined;
-    return { __proto__: null, block: isBlocked, reason: reason === undefined ? undefined : String(reason), changedInput };
+    return { __proto__: null, block: isBlocked, reason: reason === undefined ? undefined : String(reason), terminate: isBlocked && result.terminate === true, changedInput };
   }
   // A command of the user's that the extension runs by itself.
   async function runOperations(operations, event, signal) {

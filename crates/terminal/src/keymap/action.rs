@@ -261,7 +261,8 @@ actions! {
         SendAnswer "send-answer" ["enter"] "sends the marked choice, or the line";
         NextAnswer "next-answer" ["down", "tab"] "marks the next choice";
         PreviousAnswer "previous-answer" ["up", "shift-tab"] "marks the choice before";
-        RefuseAnswer "no-answer" ["esc", "ctrl-c"] "answers nothing; the model is told";
+        RefuseAnswer "no-answer" ["esc"] "answers nothing; whoever asks is told";
+        StopFromQuestion "stop-from-question" ["ctrl-c"] "answers nothing and stops what runs, which may ask again otherwise";
     }
     FullScreen {
         FullBack "full-back" ["ctrl-t"] "back to the page, where everything said meanwhile is printed";

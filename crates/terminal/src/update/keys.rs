@@ -417,6 +417,15 @@ impl Model {
                 self.close_question(answer, id, effects);
             }
             Action::RefuseAnswer => self.close_question(None, id, effects),
+            Action::StopFromQuestion => {
+                self.close_question(None, id, effects);
+                if self.is_running() {
+                    self.stop(effects);
+                } else {
+                    // A command of an extension.
+                    effects.push(Effect::Stop);
+                }
+            }
             action => _ = answer.apply(action),
         }
     }

@@ -453,6 +453,22 @@ fn a_question_in_words_loses_neither_its_turn_nor_what_it_is_about() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_also_stops_what_asks() {
+    for is_running in [true, false] {
+        let mut face = if is_running { face_in(FaceState::Streaming) } else { TestFace::new(80, 24) };
+        face.effects.clear();
+        let prompt = QuestionPrompt { id: 3, text: "Sure?".into(), ..QuestionPrompt::default() };
+        face.agent(AgentUpdate::QuestionAsked(prompt));
+        face.wait(5000);
+        face.draw();
+        face.press("ctrl-c");
+        assert_eq!(effects_of(&face), "answer None, stop");
+        let state = if is_running { FaceState::Stopping } else { FaceState::Idle };
+        assert_eq!((face.model.state(), face.model.question.is_none()), (state, true));
+    }
+}
+
+#[test]
 fn the_reply_to_a_command_is_shown_at_once_with_the_call_below_it() {
     let mut face = face_in(FaceState::ApprovalWaiting);
     face.type_text("/nothing");

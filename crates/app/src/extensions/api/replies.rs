@@ -52,6 +52,9 @@ pub struct ToolCallEventResult {
     /// What the model is told.
     #[serde(deserialize_with = "lenient")]
     pub reason: Option<String>,
+    /// Whether the run ends with a blocked call.
+    #[serde(deserialize_with = "lenient")]
+    pub terminate: Option<bool>,
     // What the engine adds if the handler changed the arguments in place.
     #[serde(rename = "changedInput", deserialize_with = "lenient")]
     #[schemars(skip)]

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use super::super::api::{self, ContentPart, Message, ScriptEvent};
 use super::super::event_order::ToolEventOrder;
 use super::super::messages::{
-    arguments_to_script, message_to_script, messages_to_script, part_to_script, parts_to_script, text_part,
+    arguments_to_script, details_to_script, message_to_script, messages_to_script, part_to_script,
+    parts_to_script, text_part,
 };
 use super::super::models::{target_to_script, thinking_level};
 use super::Subscriber;
@@ -255,7 +256,7 @@ fn compact_payload(SessionCompact(result): &SessionCompact, agent: &Agent) -> ap
 }
 
 fn result_to_script(content: &[MessagePart], details: Option<&Value>) -> api::ToolResult {
-    api::ToolResult { content: parts_to_script(content), details: details.cloned() }
+    api::ToolResult { content: parts_to_script(content), details: details.map(details_to_script) }
 }
 
 /// A piece of an answer, with the answer so far.

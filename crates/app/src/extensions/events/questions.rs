@@ -16,8 +16,9 @@ use super::super::entries::entries_to_script;
 use super::super::event_order::ToolEventOrder;
 use super::super::files::resource_place;
 use super::super::messages::{
-    arguments_from_script, content_from_script, custom_message, image_from_script, images_to_script,
-    input_to_script, lazy_messages, messages_from_script, messages_to_script, parts_to_script,
+    arguments_from_script, content_from_script, custom_message, details_to_script, image_from_script,
+    images_to_script, input_to_script, lazy_messages, messages_from_script, messages_to_script,
+    parts_to_script,
 };
 use super::super::tool::{MAX_RESULT_TEXT, limit_details, limit_parts, limit_text};
 use super::Subscriber;
@@ -44,11 +45,12 @@ impl Subscriber<'_> {
             }
             api::ContextEvent::NAME => {
                 let owner = self.host.owner().clone();
-                self.on(
+                self.on_checked(
                     |event: &ContextEvent, _| api::ContextEvent { messages: lazy_messages(&event.messages) },
                     move |event, reply| {
-                        let messages = messages_from_script(&reply.messages?, &event.messages, &owner);
-                        (messages != event.messages).then_some(messages)
+                        let Some(returned) = reply.messages else { return Ok(None) };
+                        let messages = messages_from_script(&returned, &event.messages, &owner)?;
+                        Ok((messages != event.messages).then_some(messages))
                     },
                 )
             }
@@ -63,12 +65,16 @@ impl Subscriber<'_> {
                         input_counts,
                     },
                     move |_, reply| match (reply.block, reply.changed_input) {
-                        (Some(true), _) => ToolCallReply::Block {
-                            reason: reply.reason.map_or_else(
+                        (Some(true), _) => {
+                            let reason = reply.reason.map_or_else(
                                 || "Tool execution was blocked".to_owned(),
                                 |reason| limit_text(&reason, MAX_RESULT_TEXT),
-                            ),
-                        },
+                            );
+                            match reply.terminate {
+                                Some(true) => ToolCallReply::BlockAndEnd { reason },
+                                _ => ToolCallReply::Block { reason },
+                            }
+                        }
                         (_, Some(input)) if input_counts => {
                             ToolCallReply::Change { input: arguments_from_script(&input) }
                         }
@@ -84,7 +90,7 @@ impl Subscriber<'_> {
                         tool_call_id: event.call_id.clone(),
                         input: input_to_script(&event.tool_name, &event.input, order),
                         content: parts_to_script(&event.content),
-                        details: event.details.clone(),
+                        details: event.details.as_ref().map(details_to_script),
                         is_error: event.is_error,
                     },
                     |_, reply| ToolResultReply {
@@ -144,12 +150,15 @@ impl Subscriber<'_> {
                 )
             }
             api::UserBashEvent::NAME => {
-                let cwd = self.host.cwd();
+                let (cwd, host) = (self.host.cwd(), self.host.clone());
                 self.on(
-                    move |event: &UserBash, _| api::UserBashEvent {
-                        command: event.command.clone(),
-                        exclude_from_context: event.exclude_from_context,
-                        cwd: cwd.clone(),
+                    move |event: &UserBash, _| {
+                        host.let_typed_command_run(&event.command);
+                        api::UserBashEvent {
+                            command: event.command.clone(),
+                            exclude_from_context: event.exclude_from_context,
+                            cwd: cwd.clone(),
+                        }
                     },
                     |_, reply| {
                         let result = reply.result?;

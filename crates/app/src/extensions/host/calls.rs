@@ -48,7 +48,7 @@ impl ScriptHost for ExtensionHost {
                 "reload" => {
                     let app = host.app()?;
                     // The calling handler belongs to what is replaced: nobody waits for it.
-                    tokio::spawn(async move { app.reload_extensions().await });
+                    tokio::spawn(async move { app.extensions.reload(&app).await });
                     Ok(Value::Null)
                 }
                 "flush" => {

@@ -1,11 +1,14 @@
 //! What an extension shows in the face: no more and no faster than a face can take.
 
+use std::sync::Mutex;
+use std::time::Duration;
+
 use hardpan_agent::events::{FaceChange, HandlerFault, Note, NoteKind, NoteLevel, WidgetPlace};
 use hardpan_extensions::{HostError, ScriptFault};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::limits::{FACE_INTERVAL, FaceDecision, MAX_NOTE, RateDecision, cut_text};
+use super::limits::{FACE_INTERVAL, FaceDecision, MAX_NOTE, RateDecision, RateLimit, cut_text};
 use super::{ExtensionHost, lock, text};
 
 impl ExtensionHost {
@@ -58,20 +61,41 @@ impl ExtensionHost {
                 agent.publish_note(&Note { text: cut_text(text, MAX_NOTE), kind });
             }
             RateDecision::FirstLeftOut(wait) => {
-                let me = self.me.clone();
-                self.setting.runtime.spawn(async move {
-                    tokio::time::sleep(wait).await;
-                    let Some(host) = me.upgrade() else { return };
-                    let count = lock(&host.note_rate).take_left_out();
-                    let Ok(agent) = host.agent() else { return };
-                    let kind =
-                        NoteKind::Extension { extension: host.name.clone(), level: NoteLevel::Warning };
-                    agent.publish_note(&Note { text: format!("{count} more notes were left out"), kind });
-                });
+                self.tell_left_out(wait, |host| &host.note_rate, "notes were left out");
             }
             RateDecision::LeftOut => {}
         }
         Ok(())
+    }
+
+    /// Whether a person is asked. One that asks without end gets no answer for a while.
+    pub fn may_ask(&self) -> bool {
+        match lock(&self.dialog_rate).count(Instant::now()) {
+            RateDecision::Passes => return true,
+            RateDecision::FirstLeftOut(wait) => {
+                self.tell_left_out(wait, |host| &host.dialog_rate, "questions got no answer");
+            }
+            RateDecision::LeftOut => {}
+        }
+        false
+    }
+
+    /// Says how many were too many, once the time is over.
+    fn tell_left_out(
+        &self,
+        wait: Duration,
+        rate: fn(&ExtensionHost) -> &Mutex<RateLimit>,
+        what: &'static str,
+    ) {
+        let me = self.me.clone();
+        self.setting.runtime.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let Some(host) = me.upgrade() else { return };
+            let count = lock(rate(&host)).take_left_out();
+            let Ok(agent) = host.agent() else { return };
+            let kind = NoteKind::Extension { extension: host.name.clone(), level: NoteLevel::Warning };
+            agent.publish_note(&Note { text: format!("{count} more {what}"), kind });
+        });
     }
 
     /// Tells the person of a fault of the script, unless there were too many.
@@ -96,7 +120,12 @@ impl ExtensionHost {
     fn report(&self, message: String) {
         tracing::warn!(extension = &*self.name, "{message}");
         if let Ok(agent) = self.agent() {
-            agent.report_fault(HandlerFault { owner: self.name.clone(), event: "background", message });
+            agent.report_fault(HandlerFault {
+                owner: self.name.clone(),
+                event: "background",
+                message,
+                is_repeated: false,
+            });
         }
     }
 }

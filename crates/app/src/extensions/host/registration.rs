@@ -36,6 +36,19 @@ pub(super) struct Registered {
     pub guards: usize,
 }
 
+/// What is wrong with the schema of a tool's parameters.
+fn schema_problem(parameters: &Value) -> Option<String> {
+    match (parameters, &parameters["type"]) {
+        (Value::Null, _) => None,
+        (Value::Object(_), Value::Null) => None,
+        (Value::Object(_), kind) if kind == "object" => None,
+        (Value::Object(_), kind) => {
+            Some(format!("its parameters have the type {kind}, and must be an object"))
+        }
+        _ => Some("its parameters are no schema".to_owned()),
+    }
+}
+
 /// What `getArgumentCompletions` returned: values, or values with a label.
 fn choices_of(answer: &Value) -> Vec<ArgumentChoice> {
     let choices = answer.as_array().into_iter().flatten().filter_map(|choice| {
@@ -95,6 +108,11 @@ impl ExtensionHost {
         let me = self.me.upgrade().ok_or_else(|| HostError("the extension is gone".into()))?;
         super::limits::check_name("the name of a tool", &name)?;
         check_size("the description of a tool", described, MAX_TOOL_BYTES)?;
+        if let Some(problem) = schema_problem(&described["parameters"]) {
+            // Providers would refuse every request for it.
+            self.warn(format!("the tool {name} is left out: {problem}"));
+            return Ok(());
+        }
         {
             let registered = lock(&self.registered);
             if !registered.tools.contains(&name) {

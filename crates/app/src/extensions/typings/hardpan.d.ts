@@ -535,6 +535,8 @@ declare module "@mariozechner/pi-coding-agent" {
     block?: boolean;
     /** What the model is told. */
     reason?: string;
+    /** Whether the run ends with a blocked call. */
+    terminate?: boolean;
   }
   /** What is left out stays as it is. */
   export interface ToolResultEventResult {
