@@ -12,6 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::modules::FileSources;
 
+mod coding_tools; // the tools of the published package, as extensions wrap them
+
 /// A host that notes what it is asked, and answers with the arguments.
 #[derive(Default)]
 struct EchoHost {
