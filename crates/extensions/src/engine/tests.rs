@@ -13,6 +13,7 @@ use super::*;
 use crate::modules::FileSources;
 
 mod coding_tools; // the tools of the published package, as extensions wrap them
+mod components; // what a face has in the place of components
 
 /// A host that notes what it is asked, and answers with the arguments.
 #[derive(Default)]
@@ -82,8 +83,17 @@ impl ScriptHost for EchoHost {
                     let number = usize::try_from(arguments["body"].as_u64().unwrap()).unwrap();
                     Ok(bodies.lock().unwrap()[number].pop().map_or(Value::Null, Value::from))
                 }
-                // Whoever is asked takes the second choice, or what stands there.
-                "ui.select" => Ok(arguments["choices"][1].clone()),
+                // Whoever is asked takes the choice that the title names, or the second, or what stands there.
+                "ui.select" => {
+                    let title = arguments["title"].as_str().unwrap_or_default();
+                    let choices = arguments["choices"].as_array().unwrap();
+                    if title == "Not answered" {
+                        std::future::pending::<()>().await;
+                    }
+                    let is_named =
+                        |choice: &&Value| choice.as_str().is_some_and(|choice| title.contains(choice));
+                    Ok(choices.iter().find(is_named).unwrap_or(&choices[1]).clone())
+                }
                 "ui.input" | "ui.editor" => Ok(json!(format!("typed after {}", arguments["title"]))),
                 _ => Err(HostError(format!("no {name}"))),
             }
@@ -644,49 +654,6 @@ async fn messages_that_a_handler_leaves_alone_go_back_as_their_numbers() {
     let seen = call("(e) => ({ messages: e.messages.map((m) => ({ ...m, keys: Object.keys(m), json: JSON.stringify(m), has: 'role' in m })).slice(0, 1) })").await;
     let first = json!({ "role": "user", "content": "0", "keys": ["role", "content"], "json": "{\"role\":\"user\",\"content\":\"0\"}", "has": true });
     assert_eq!(seen, json!({ "messages": [first] }));
-}
-
-/// What `ctx.ui.custom` gives for a factory, and what was noted meanwhile.
-async fn run_custom(factory: &str) -> (Value, Vec<String>) {
-    let source = format!(
-        "import {{ Container, Editor, Input, SelectList, SettingsList, Text, matchesKey }} from '@mariozechner/pi-tui'; import {{ BorderedLoader, DynamicBorder }} from '@mariozechner/pi-coding-agent';\nexport default (pi) => {{ pi.on('x', async (event, ctx) => (await ctx.ui.custom({factory})) ?? 'nothing'); }};"
-    );
-    let test = load(&source).await;
-    let before = test.host.notes().len();
-    let value = test.call(json!({})).await.unwrap();
-    let noted = test.host.notes().into_iter().skip(before).filter(|note| note.starts_with("ui.")).collect();
-    (value, noted)
-}
-
-#[tokio::test]
-async fn lists_and_fields_of_components_become_questions() {
-    let list = "(tui, theme, keys, done) => { const box = new Container(); box.addChild(new DynamicBorder((s) => theme.fg('accent', s))); box.addChild(new Text(theme.bold('Which one?'))); const list = new SelectList([{ value: 'a', label: 'A' }, { value: 'b', label: 'B', description: 'second' }], 5, {}); list.onSelect = (item) => done(item.value); list.onCancel = () => done(null); box.addChild(list); return { render: (w) => box.render(w), invalidate: () => box.invalidate(), handleInput: (data) => list.handleInput(data) }; }";
-    assert_eq!(run_custom(list).await, (json!("b"), vec![]));
-    let field =
-        "(tui, theme, keys, done) => { const field = new Input(); field.onSubmit = done; return field; }";
-    assert_eq!(run_custom(field).await.0, json!("typed after \"Choose\""));
-    // The second row is "Done" here.
-    let settings = "(tui, theme, keys, done) => new SettingsList([{ id: 'x', label: 'X', currentValue: 'on', values: ['on', 'off'] }], 5, {}, () => {}, () => done('closed'))";
-    assert_eq!(run_custom(settings).await.0, json!("closed"));
-}
-
-#[tokio::test]
-async fn what_a_component_would_draw_is_shown_and_waiting_goes_on() {
-    let drawn = "(tui, theme, keys, done) => ({ render: (width) => ['', theme.fg('accent', 'Two todos'), '\\u001b[1m- milk\\u001b[0m'], invalidate() {}, handleInput(data) { if (matchesKey(data, 'escape')) done('closed'); } })";
-    let note = r#"ui.notify {"text":"Two todos\n- milk","level":"info"}"#.to_owned();
-    assert_eq!(run_custom(drawn).await, (json!("closed"), vec![note]));
-    let never = "() => ({ render: () => [], invalidate() {} })";
-    assert_eq!(run_custom(never).await, (json!("nothing"), vec![]));
-    let waiting = "(tui, theme, keys, done) => { const loader = new BorderedLoader(tui, theme, 'Thinking'); loader.onAbort = () => done(null); setTimeout(() => done(loader.signal.aborted ? 'aborted' : 'thought'), 30); return loader; }";
-    assert_eq!(run_custom(waiting).await, (json!("thought"), vec![]));
-}
-
-#[tokio::test]
-async fn a_widget_of_components_is_shown_as_its_lines_whenever_it_asks() {
-    let test = load("import { Text } from '@mariozechner/pi-tui';\nexport default (pi) => { pi.on('x', async (event, ctx) => { let n = 1; let screen; ctx.ui.setWidget('w', (tui, theme) => { screen = tui; return { render: () => new Text(theme.fg('dim', 'count ' + n)).render(80), invalidate() {} }; }); n = 2; screen.requestRender(); await new Promise((r) => setTimeout(r, 5)); }); };").await;
-    test.call(json!({})).await.unwrap();
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 1"]}"#).await;
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 2"]}"#).await;
 }
 
 #[tokio::test]

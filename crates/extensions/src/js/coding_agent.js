@@ -28,7 +28,6 @@
 const LANGUAGES = { ts: "typescript", tsx: "typescript", mts: "typescript", cts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript", cjs: "javascript", py: "python", rb: "ruby", rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", c: "c", h: "c", cpp: "cpp", cc: "cpp", hpp: "cpp", cs: "csharp", php: "php", sh: "bash", bash: "bash", zsh: "bash", fish: "fish", ps1: "powershell", sql: "sql", html: "html", htm: "html", css: "css", scss: "scss", sass: "sass", less: "less", json: "json", yaml: "yaml", yml: "yaml", toml: "toml", xml: "xml", md: "markdown", markdown: "markdown", dockerfile: "dockerfile", makefile: "makefile", lua: "lua", pl: "perl", r: "r", scala: "scala", clj: "clojure", ex: "elixir", exs: "elixir", erl: "erlang", hs: "haskell", ml: "ocaml", vim: "vim", graphql: "graphql", proto: "protobuf", tf: "hcl", hcl: "hcl" };
   codingAgent.getLanguageFromPath = (file) => LANGUAGES[String(file).split(".").pop()?.toLowerCase().split("/").pop()];
   codingAgent.getSelectListTheme = codingAgent.getSettingsListTheme = codingAgent.getMarkdownTheme;
-  codingAgent.keyText = codingAgent.rawKeyHint = (key) => String(key);
   codingAgent.initTheme = () => {};
   codingAgent.formatSkillsForPrompt = (skills) => {
     const shown = skills.filter((skill) => !skill.disableModelInvocation);
