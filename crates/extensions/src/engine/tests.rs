@@ -52,8 +52,9 @@ impl ScriptHost for EchoHost {
             match &*name {
                 "exec" if arguments["bytes"] == true => {
                     let line = format!("{} {}", arguments["command"], arguments["args"]);
+                    let is_late = arguments["timeout"].is_number();
                     let (stdout, code) = (STANDARD.encode(line), i32::from(arguments["command"] == "false"));
-                    Ok(json!({ "stdout": stdout, "stderr": "", "code": code, "killed": false }))
+                    Ok(json!({ "stdout": stdout, "stderr": "", "code": code, "killed": is_late }))
                 }
                 "exec" => {
                     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -589,6 +590,29 @@ async fn programs_are_started_in_every_way_that_node_knows() {
     assert_eq!(
         evaluate(expression).await,
         json!([r#""sh" ["-c","ls -l"]"#, r#""a" ["b"]"#, r#""cat" ["-"]0"#, r#""x" ["y"]"#, 1])
+    );
+}
+
+#[tokio::test]
+async fn programs_that_take_too_long_or_are_aborted_end_as_in_node() {
+    // The host ends whatever has a timeout.
+    let expression = "await (async () => { const cp = await import('node:child_process'); const stop = AbortSignal.abort('enough');\
+        const told = (error) => [error.name, error.code, error.signal ?? null, error.killed ?? null];\
+        const thrown = (work) => { try { return work(); } catch (error) { return [error.code, error.status, error.signal, String(error.stdout)]; } };\
+        const late = cp.spawnSync('a', ['b'], { timeout: 5 });\
+        const watched = (child) => new Promise((resolve) => { const seen = []; child.on('error', (error) => seen.push(...told(error))); child.on('close', (...end) => resolve([...seen, ...end])); });\
+        return [[late.status, late.signal, late.error.code, late.error.syscall], thrown(() => cp.execSync('b', { timeout: 5 })), await new Promise((resolve) => cp.exec('c', { timeout: 5 }, (error) => resolve(told(error)))), await watched(cp.spawn('d', { timeout: 5 })),\
+            await watched(cp.spawn('e', { signal: stop })), await new Promise((resolve) => cp.execFile('f', [], { signal: stop }, (error) => resolve([...told(error), error.cause])))]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([
+            [null, "SIGTERM", "ETIMEDOUT", "spawnSync a"],
+            ["ETIMEDOUT", null, "SIGTERM", r#""sh" ["-c","b"]"#],
+            ["Error", null, "SIGTERM", true],
+            [null, "SIGTERM"],
+            ["AbortError", "ABORT_ERR", null, null, null, "SIGTERM"],
+            ["AbortError", "ABORT_ERR", null, null, "enough"],
+        ])
     );
 }
 

@@ -55,6 +55,7 @@
     // `**` stands for no folder as well.
     const withNext = (places) => { for (const at of places) if (rest[at]?.isDeep) places.add(at + 1); return places; };
     const folders = [[root, begin, withNext(new Set([0]))]];
+    if (begin !== "" && folders[0][2].has(rest.length)) yield* walkOne(cwd, begin, { dot, isLeftOut }, count);
     while (folders.length) {
       const [folder, shown, places] = folders.pop();
       let entries;
