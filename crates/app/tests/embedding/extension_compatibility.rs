@@ -355,6 +355,19 @@ async fn a_replaced_read_that_shows_a_page_of_the_file_counts_as_having_shown_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_read_shows_images() {
+    const DOT: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let source = format!(
+        "import {{ createReadTool }} from '@mariozechner/pi-coding-agent';\nimport {{ writeFileSync }} from 'node:fs';\nexport default (pi) => {{ pi.on('session_start', () => writeFileSync('dot.png', Buffer.from('{DOT}', 'base64'))); pi.registerTool(createReadTool(process.cwd())); }}"
+    );
+    let test = TestConversation::with_sources(&calling("read", "{path: dot.png}"), &[&source], None).await;
+    test.say("Look").await;
+    let body = test.home.sent().pop().unwrap().body.to_string();
+    assert!(body.contains(DOT) && body.contains("dot.png: image/png"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_of_a_replaced_bash_that_takes_too_long_fails_with_what_it_printed() {
     let script = calling("bash", "{command: 'echo begun; sleep 100', timeout: 1}");
     let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
