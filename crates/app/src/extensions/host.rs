@@ -320,7 +320,7 @@ impl ExtensionHost {
     /// Tells the person, without a fault of the script: when it is loaded, or at once after that.
     pub fn tell(&self, warning: String) {
         if lock(&self.script).upgrade().is_some() {
-            self.fault(ScriptFault { message: warning, place: None });
+            self.fault(ScriptFault::new(warning));
         } else {
             self.warn(warning);
         }

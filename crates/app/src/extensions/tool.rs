@@ -116,15 +116,21 @@ impl Tool for ExtensionTool {
                     is_error: false,
                     ends_run: result["terminate"].as_bool() == Some(true),
                 },
-                Err(error) => ToolOutcome::failed(limit_text(&error.to_string(), MAX_RESULT_TEXT)),
+                Err(error) => {
+                    // The place is for whoever wrote the extension.
+                    let extension = self.host.name();
+                    tracing::info!(extension, tool = &*self.declaration.name, "{error}");
+                    ToolOutcome::failed(limit_text(&error.model_text(), MAX_RESULT_TEXT))
+                        .with_details(json!({}))
+                }
             }
         })
     }
 }
 
-/// Bytes of all texts of a result, as many as a command's output has: a request that is too long ends the
-/// run, and what is stored is read at every start.
-pub const MAX_RESULT_TEXT: usize = 50 << 10;
+/// Bytes of all texts of a result: the 50 kB of a command's output or a page of a file, and what a tool says about the
+/// rest. A request that is too long ends the run, and what is stored is read at every start.
+pub const MAX_RESULT_TEXT: usize = 51 << 10;
 
 /// How many parts a result has.
 const MAX_RESULT_PARTS: usize = 100;

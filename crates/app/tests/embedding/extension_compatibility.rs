@@ -336,3 +336,89 @@ async fn arguments_that_a_provider_would_refuse_have_other_names_on_the_way() {
         test.lines()
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_read_that_shows_a_page_of_the_file_counts_as_having_shown_it() {
+    let source = "import { createReadTool } from '@mariozechner/pi-coding-agent';\nexport default (pi) => pi.registerTool(createReadTool(process.cwd()));";
+    let home = super::subagents::TaskHome::new(&calling("read", "{path: long.txt, offset: 3}"), "").await;
+    home.home.write("work/long.txt", &"a line of the file\n".repeat(4_000));
+    home.home.write("extensions/one.ts", source);
+    let path = home.home.folder.path().join("extensions/one.ts");
+    let test = TestConversation::open_in(home, &[path], None).await;
+    test.say("Look").await;
+    let lines = test.lines();
+    let shown = lines.iter().find(|line| line.starts_with("result: ")).unwrap();
+    assert!(shown.ends_with("[lines 3-2002 of 4000; go on with offset=2003]"), "{shown}");
+    test.app.agent.flush_session().await.unwrap();
+    let stored = std::fs::read_to_string(test.app.agent.session().1).unwrap();
+    assert!(stored.contains("file_observations"), "{stored}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_read_shows_images() {
+    const DOT: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let source = format!(
+        "import {{ createReadTool }} from '@mariozechner/pi-coding-agent';\nimport {{ writeFileSync }} from 'node:fs';\nexport default (pi) => {{ pi.on('session_start', () => writeFileSync('dot.png', Buffer.from('{DOT}', 'base64'))); pi.registerTool(createReadTool(process.cwd())); }}"
+    );
+    let test = TestConversation::with_sources(&calling("read", "{path: dot.png}"), &[&source], None).await;
+    test.say("Look").await;
+    let body = test.home.sent().pop().unwrap().body.to_string();
+    assert!(body.contains(DOT) && body.contains("dot.png: image/png"), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_of_a_replaced_bash_that_takes_too_long_fails_with_what_it_printed() {
+    let script = calling("bash", "{command: 'echo begun; sleep 100', timeout: 1}");
+    let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
+    test.say("go").await;
+    let lines = test.lines();
+    let expected = "failed: begun\n\nCommand timed out after 1 seconds";
+    assert!(lines.contains(&expected.to_owned()), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_output_of_a_replaced_bash_is_kept_in_a_file() {
+    let script = calling("bash", "{command: seq 1 3000}");
+    let test = TestConversation::with_sources(&script, &[WRAPPED_BASH], None).await;
+    test.say("go").await;
+    let lines = test.lines();
+    let shown = lines.iter().find(|line| line.starts_with("result: ")).unwrap();
+    let (_, place) = shown.split_once("[lines 1001-3000 of 3000; the whole output is in ").unwrap();
+    let kept = std::fs::read_to_string(place.trim_end_matches(']')).unwrap();
+    assert_eq!(kept.lines().count(), 3_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_find_walks_the_folder_by_itself() {
+    let source = "import { createFindTool } from '@mariozechner/pi-coding-agent';\nexport default (pi) => pi.registerTool(createFindTool(process.cwd()));";
+    let home = super::subagents::TaskHome::new(&calling("find", "{pattern: '*.{txt,md}'}"), "").await;
+    home.home.write("work/deep/er/a.md", "");
+    home.home.write("work/node_modules/b.md", "");
+    home.home.write("extensions/one.ts", source);
+    let path = home.home.folder.path().join("extensions/one.ts");
+    let test = TestConversation::open_in(home, &[path], None).await;
+    test.say("go").await;
+    assert!(test.lines().contains(&"result: notes.txt\ndeep/er/a.md".to_owned()), "{:?}", test.lines());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_a_tool_throws_reaches_the_model_as_its_message_alone() {
+    for (thrown, expected) in [
+        ("new Error('no milk')", "no milk"),
+        ("new TypeError('no tea')", "no tea"),
+        ("'plain text'", "plain text"),
+        ("new RangeError()", "RangeError"),
+    ] {
+        let source = format!(
+            "export default (pi) => pi.registerTool({{ name: 'fetch_it', description: 'f', parameters: {{}}, execute: async () => {{ throw {thrown}; }} }});"
+        );
+        let test = TestConversation::with_sources(&calling("fetch_it", "{}"), &[&source], None).await;
+        test.say("go").await;
+        let lines = test.lines();
+        assert!(lines.contains(&format!("failed: {expected}")), "{lines:?}");
+        test.app.agent.flush_session().await.unwrap();
+        let stored = std::fs::read_to_string(test.app.agent.session().1).unwrap();
+        assert!(stored.contains(r#""details":{}"#), "{stored}");
+    }
+}

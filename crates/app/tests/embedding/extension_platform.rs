@@ -251,3 +251,29 @@ async fn variables_programs_and_files_are_as_node_has_them() {
     assert!(questions.iter().all(|question| !question.contains("no-such")), "{questions:?}");
     assert!(questions[0].contains("env TRIED=seen sh -c"), "{questions:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_found_by_patterns() {
+    let expression = "await (async () => { const fs = await import('node:fs'); const asked = (...given) => fs.globSync(...given).sort();
+        for (const file of ['src/a.ts', 'src/deep/b.ts', 'src/deep/b.js', '.hidden/c.ts', 'd1.txt', 'd2.txt']) { fs.mkdirSync(file.replace(/[^/]+$/, '') || '.', { recursive: true }); fs.writeFileSync(file, ''); }
+        const later = []; for await (const file of fs.promises.glob('src/**/b.*', { exclude: (name) => name.endsWith('.js') })) later.push(file);
+        return [asked('**/*.ts'), asked('src/*.{ts,js}'), asked('d?.txt'), asked('d[!1].txt'), asked('src/**'), asked('*.ts', { cwd: 'src/deep' }), asked(['d1.txt', '.hidden/*']), later,
+            await new Promise((resolve) => fs.glob('src/deep/*', { withFileTypes: true }, (error, found) => resolve(error ?? found.map((entry) => [entry.name, entry.isFile()])))), asked('nothing/*')];
+    })()";
+    let (value, _) = try_in(conversation("", &[("index.ts", &trying(expression))]).await).await;
+    assert_eq!(
+        value,
+        serde_json::json!([
+            ["src/a.ts", "src/deep/b.ts"],
+            ["src/a.ts"],
+            ["d1.txt", "d2.txt"],
+            ["d2.txt"],
+            ["src", "src/a.ts", "src/deep", "src/deep/b.js", "src/deep/b.ts"],
+            ["b.ts"],
+            [".hidden/c.ts", "d1.txt"],
+            ["src/deep/b.ts"],
+            [["b.js", true], ["b.ts", true]],
+            [],
+        ])
+    );
+}

@@ -15,6 +15,16 @@ pub struct ScriptFault {
     /// The place in the extension's own source: `guard.ts:12:5`.
     #[serde(default)]
     pub place: Option<String>,
+    /// The error's own message, without its class: `x is not a function`. Absent where it has none.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
+impl ScriptFault {
+    /// A fault that no error of the script stands for.
+    pub fn new(message: impl Into<String>) -> Self {
+        ScriptFault { message: message.into(), place: None, text: None }
+    }
 }
 
 impl fmt::Display for ScriptFault {
@@ -65,32 +75,38 @@ pub enum ScriptError {
     Thread(#[source] std::io::Error),
 }
 
+impl ScriptError {
+    /// What a model is told of it: of an error that the script raised, the message alone.
+    pub fn model_text(&self) -> String {
+        match self {
+            ScriptError::Raised(ScriptFault { text: Some(text), .. }) => text.clone(),
+            ScriptError::Raised(fault) => fault.message.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The error that the engine holds after a call failed.
 pub fn caught_fault(ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptFault {
-    if error.is_exception() {
-        fault_of(&ctx.catch())
-    } else {
-        ScriptFault { message: error.to_string(), place: None }
-    }
+    if error.is_exception() { fault_of(&ctx.catch()) } else { ScriptFault::new(error.to_string()) }
 }
 
 /// A value that was thrown, or that a promise was rejected with, in words.
 pub fn fault_of(value: &JsValue<'_>) -> ScriptFault {
     // The engine has no memory for an error about its memory.
     if value.is_null() {
-        let message = "null was thrown, as it is when there is no memory left".to_owned();
-        return ScriptFault { message, place: None };
+        return ScriptFault::new("null was thrown, as it is when there is no memory left");
     }
     let Some(object) = value.as_object() else {
         let text = value.as_string().and_then(|text| text.to_string().ok());
         let message = text.unwrap_or_else(|| format!("a {} was thrown", value.type_name()));
-        return ScriptFault { message, place: None };
+        return ScriptFault::new(message);
     };
     let text = |name: &str| object.get::<_, Option<String>>(name).ok().flatten();
     let name = text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| "Error".into());
-    let message = text("message").unwrap_or_default();
-    let message = if message.is_empty() { name } else { format!("{name}: {message}") };
-    ScriptFault { message, place: text("stack").and_then(|stack| first_place(&stack)) }
+    let own = text("message").filter(|message| !message.is_empty());
+    let message = own.as_ref().map_or_else(|| name.clone(), |own| format!("{name}: {own}"));
+    ScriptFault { message, place: text("stack").and_then(|stack| first_place(&stack)), text: own }
 }
 
 /// The first line of a stack that lies in a file: `    at run (/a/b/guard.ts:12:5)`.

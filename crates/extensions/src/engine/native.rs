@@ -126,7 +126,7 @@ fn add_host_functions<'js>(ctx: &Ctx<'js>, native: &Object<'js>, state: &Rc<Thre
     native.set("log", Function::new(ctx.clone(), log)?)?;
     let shared = state.clone();
     let fault = move |message: String, place: Option<String>| {
-        shared.host.fault(ScriptFault { message, place });
+        shared.host.fault(ScriptFault { place, ..ScriptFault::new(message) });
     };
     native.set("fault", Function::new(ctx.clone(), fault)?)
 }

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::modules::FileSources;
 
+mod coding_tools; // the tools of the published package, as extensions wrap them
+mod components; // what a face has in the place of components
+
 /// A host that notes what it is asked, and answers with the arguments.
 #[derive(Default)]
 struct EchoHost {
@@ -49,8 +52,9 @@ impl ScriptHost for EchoHost {
             match &*name {
                 "exec" if arguments["bytes"] == true => {
                     let line = format!("{} {}", arguments["command"], arguments["args"]);
+                    let is_late = arguments["timeout"].is_number();
                     let (stdout, code) = (STANDARD.encode(line), i32::from(arguments["command"] == "false"));
-                    Ok(json!({ "stdout": stdout, "stderr": "", "code": code, "killed": false }))
+                    Ok(json!({ "stdout": stdout, "stderr": "", "code": code, "killed": is_late }))
                 }
                 "exec" => {
                     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -80,8 +84,17 @@ impl ScriptHost for EchoHost {
                     let number = usize::try_from(arguments["body"].as_u64().unwrap()).unwrap();
                     Ok(bodies.lock().unwrap()[number].pop().map_or(Value::Null, Value::from))
                 }
-                // Whoever is asked takes the second choice, or what stands there.
-                "ui.select" => Ok(arguments["choices"][1].clone()),
+                // Whoever is asked takes the choice that the title names, or the second, or what stands there.
+                "ui.select" => {
+                    let title = arguments["title"].as_str().unwrap_or_default();
+                    let choices = arguments["choices"].as_array().unwrap();
+                    if title == "Not answered" {
+                        std::future::pending::<()>().await;
+                    }
+                    let is_named =
+                        |choice: &&Value| choice.as_str().is_some_and(|choice| title.contains(choice));
+                    Ok(choices.iter().find(is_named).unwrap_or(&choices[1]).clone())
+                }
                 "ui.input" | "ui.editor" => Ok(json!(format!("typed after {}", arguments["title"]))),
                 _ => Err(HostError(format!("no {name}"))),
             }
@@ -581,6 +594,29 @@ async fn programs_are_started_in_every_way_that_node_knows() {
 }
 
 #[tokio::test]
+async fn programs_that_take_too_long_or_are_aborted_end_as_in_node() {
+    // The host ends whatever has a timeout.
+    let expression = "await (async () => { const cp = await import('node:child_process'); const stop = AbortSignal.abort('enough');\
+        const told = (error) => [error.name, error.code, error.signal ?? null, error.killed ?? null];\
+        const thrown = (work) => { try { return work(); } catch (error) { return [error.code, error.status, error.signal, String(error.stdout)]; } };\
+        const late = cp.spawnSync('a', ['b'], { timeout: 5 });\
+        const watched = (child) => new Promise((resolve) => { const seen = []; child.on('error', (error) => seen.push(...told(error))); child.on('close', (...end) => resolve([...seen, ...end])); });\
+        return [[late.status, late.signal, late.error.code, late.error.syscall], thrown(() => cp.execSync('b', { timeout: 5 })), await new Promise((resolve) => cp.exec('c', { timeout: 5 }, (error) => resolve(told(error)))), await watched(cp.spawn('d', { timeout: 5 })),\
+            await watched(cp.spawn('e', { signal: stop })), await new Promise((resolve) => cp.execFile('f', [], { signal: stop }, (error) => resolve([...told(error), error.cause])))]; })()";
+    assert_eq!(
+        evaluate(expression).await,
+        json!([
+            [null, "SIGTERM", "ETIMEDOUT", "spawnSync a"],
+            ["ETIMEDOUT", null, "SIGTERM", r#""sh" ["-c","b"]"#],
+            ["Error", null, "SIGTERM", true],
+            [null, "SIGTERM"],
+            ["AbortError", "ABORT_ERR", null, null, null, "SIGTERM"],
+            ["AbortError", "ABORT_ERR", null, null, "enough"],
+        ])
+    );
+}
+
+#[tokio::test]
 async fn fetch_sends_a_request_and_can_be_aborted() {
     let expression = "await (async () => { const response = await fetch('https://example.com/a', { method: 'post', body: JSON.stringify({ a: 'ä' }), headers: { 'X-One': '1' } });\
         const sent = await response.clone().json(); let aborted; try { await fetch('https://example.com/never', { signal: AbortSignal.timeout(20) }); } catch (error) { aborted = error.name; }\
@@ -642,49 +678,6 @@ async fn messages_that_a_handler_leaves_alone_go_back_as_their_numbers() {
     let seen = call("(e) => ({ messages: e.messages.map((m) => ({ ...m, keys: Object.keys(m), json: JSON.stringify(m), has: 'role' in m })).slice(0, 1) })").await;
     let first = json!({ "role": "user", "content": "0", "keys": ["role", "content"], "json": "{\"role\":\"user\",\"content\":\"0\"}", "has": true });
     assert_eq!(seen, json!({ "messages": [first] }));
-}
-
-/// What `ctx.ui.custom` gives for a factory, and what was noted meanwhile.
-async fn run_custom(factory: &str) -> (Value, Vec<String>) {
-    let source = format!(
-        "import {{ Container, Editor, Input, SelectList, SettingsList, Text, matchesKey }} from '@mariozechner/pi-tui'; import {{ BorderedLoader, DynamicBorder }} from '@mariozechner/pi-coding-agent';\nexport default (pi) => {{ pi.on('x', async (event, ctx) => (await ctx.ui.custom({factory})) ?? 'nothing'); }};"
-    );
-    let test = load(&source).await;
-    let before = test.host.notes().len();
-    let value = test.call(json!({})).await.unwrap();
-    let noted = test.host.notes().into_iter().skip(before).filter(|note| note.starts_with("ui.")).collect();
-    (value, noted)
-}
-
-#[tokio::test]
-async fn lists_and_fields_of_components_become_questions() {
-    let list = "(tui, theme, keys, done) => { const box = new Container(); box.addChild(new DynamicBorder((s) => theme.fg('accent', s))); box.addChild(new Text(theme.bold('Which one?'))); const list = new SelectList([{ value: 'a', label: 'A' }, { value: 'b', label: 'B', description: 'second' }], 5, {}); list.onSelect = (item) => done(item.value); list.onCancel = () => done(null); box.addChild(list); return { render: (w) => box.render(w), invalidate: () => box.invalidate(), handleInput: (data) => list.handleInput(data) }; }";
-    assert_eq!(run_custom(list).await, (json!("b"), vec![]));
-    let field =
-        "(tui, theme, keys, done) => { const field = new Input(); field.onSubmit = done; return field; }";
-    assert_eq!(run_custom(field).await.0, json!("typed after \"Choose\""));
-    // The second row is "Done" here.
-    let settings = "(tui, theme, keys, done) => new SettingsList([{ id: 'x', label: 'X', currentValue: 'on', values: ['on', 'off'] }], 5, {}, () => {}, () => done('closed'))";
-    assert_eq!(run_custom(settings).await.0, json!("closed"));
-}
-
-#[tokio::test]
-async fn what_a_component_would_draw_is_shown_and_waiting_goes_on() {
-    let drawn = "(tui, theme, keys, done) => ({ render: (width) => ['', theme.fg('accent', 'Two todos'), '\\u001b[1m- milk\\u001b[0m'], invalidate() {}, handleInput(data) { if (matchesKey(data, 'escape')) done('closed'); } })";
-    let note = r#"ui.notify {"text":"Two todos\n- milk","level":"info"}"#.to_owned();
-    assert_eq!(run_custom(drawn).await, (json!("closed"), vec![note]));
-    let never = "() => ({ render: () => [], invalidate() {} })";
-    assert_eq!(run_custom(never).await, (json!("nothing"), vec![]));
-    let waiting = "(tui, theme, keys, done) => { const loader = new BorderedLoader(tui, theme, 'Thinking'); loader.onAbort = () => done(null); setTimeout(() => done(loader.signal.aborted ? 'aborted' : 'thought'), 30); return loader; }";
-    assert_eq!(run_custom(waiting).await, (json!("thought"), vec![]));
-}
-
-#[tokio::test]
-async fn a_widget_of_components_is_shown_as_its_lines_whenever_it_asks() {
-    let test = load("import { Text } from '@mariozechner/pi-tui';\nexport default (pi) => { pi.on('x', async (event, ctx) => { let n = 1; let screen; ctx.ui.setWidget('w', (tui, theme) => { screen = tui; return { render: () => new Text(theme.fg('dim', 'count ' + n)).render(80), invalidate() {} }; }); n = 2; screen.requestRender(); await new Promise((r) => setTimeout(r, 5)); }); };").await;
-    test.call(json!({})).await.unwrap();
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 1"]}"#).await;
-    test.host.wait_for(r#"ui.widget {"key":"w","lines":[" count 2"]}"#).await;
 }
 
 #[tokio::test]

@@ -36,10 +36,12 @@ const INTL: &str = include_str!("../js/intl.js");
 const FETCH: &str = include_str!("../js/fetch.js");
 
 /// Parts of it that are evaluated when a script first needs them, by the names that `node.js` uses.
-const LAZY_PARTS: [(&str, &str); 13] = [
+const LAZY_PARTS: [(&str, &str); 15] = [
     ("assert", include_str!("../js/assert.js")),
     ("coding-agent", include_str!("../js/coding_agent.js")),
+    ("coding-tools", include_str!("../js/coding_tools.js")),
     ("components", include_str!("../js/components.js")),
+    ("glob", include_str!("../js/glob.js")),
     ("models", include_str!("../js/models.js")),
     ("packages", include_str!("../js/packages.js")),
     ("provider-parts", include_str!("../js/provider_parts.js")),
@@ -259,7 +261,7 @@ impl ScriptThread {
 
 impl Engine {
     fn start(state: Rc<ThreadState>) -> Result<Self, ScriptFault> {
-        let plain = |error: rquickjs::Error| ScriptFault { message: error.to_string(), place: None };
+        let plain = |error: rquickjs::Error| ScriptFault::new(error.to_string());
         let runtime = Runtime::new().map_err(plain)?;
         runtime.set_memory_limit(state.limits.memory);
         runtime.set_max_stack_size(state.limits.stack);
@@ -452,7 +454,7 @@ impl Engine {
         };
         if ids.is_empty() && !state.stop.load(Ordering::Relaxed) {
             let message = ScriptError::TooLong(state.limits.slice).to_string();
-            state.host.fault(ScriptFault { message, place: None });
+            state.host.fault(ScriptFault::new(message));
         }
         ids.into_iter().for_each(|id| state.answer(id, Err(ScriptError::TooLong(state.limits.slice))));
     }

@@ -5,112 +5,7 @@
   const codingAgent = builtIn("coding-agent");
   const ai = builtIn("ai");
   const tui = builtIn("tui");
-  const fs = builtIn("fs").promises;
   const path = builtIn("path");
-  const { Type } = builtIn("typebox");
-  const text = (content, details) => ({ content: [{ type: "text", text: content }], details });
-
-  // ---- tools, as an extension wraps them
-  const placeOf = (folder, name) => path.resolve(folder, String(name).replace(/^@/, ""));
-  const definitions = {
-    Read: (folder, { operations = {} }) => ({
-      name: "read", label: "read", description: "Read the contents of a file.",
-      parameters: Type.Object({ path: Type.String(), offset: Type.Optional(Type.Number()), limit: Type.Optional(Type.Number()) }),
-      async execute(_id, { path: name, offset, limit }) {
-        const content = await (operations.readFile ?? fs.readFile)(placeOf(folder, name));
-        const lines = content.toString("utf8").split("\n");
-        const from = Math.max(0, (offset ?? 1) - 1);
-        if (from >= lines.length) throw new Error(`Offset ${offset} is beyond end of file (${lines.length} lines total)`);
-        const cut = codingAgent.truncateHead(lines.slice(from, limit === undefined ? undefined : from + limit).join("\n"));
-        return text(cut.content, cut.truncated ? { truncation: cut } : undefined);
-      },
-    }),
-    Write: (folder, { operations = {} }) => ({
-      name: "write", label: "write", description: "Write content to a file.",
-      parameters: Type.Object({ path: Type.String(), content: Type.String() }),
-      async execute(_id, { path: name, content }) {
-        const place = placeOf(folder, name);
-        await (operations.mkdir ?? ((parent) => fs.mkdir(parent, { recursive: true })))(path.dirname(place));
-        await (operations.writeFile ?? fs.writeFile)(place, content);
-        return text(`Successfully wrote ${content.length} bytes to ${name}`);
-      },
-    }),
-    Edit: (folder, { operations = {} }) => ({
-      name: "edit", label: "edit", description: "Replace exact text in a file.",
-      parameters: Type.Object({ path: Type.String(), edits: Type.Array(Type.Object({ oldText: Type.String(), newText: Type.String() })) }),
-      // Earlier releases had one edit, without a list.
-      prepareArguments: ({ oldText, newText, ...rest }) => (rest.edits === undefined && oldText !== undefined ? { ...rest, edits: [{ oldText, newText }] } : rest),
-      async execute(_id, { path: name, edits, oldText, newText }) {
-        const place = placeOf(folder, name);
-        let content = (await (operations.readFile ?? fs.readFile)(place)).toString("utf8");
-        for (const edit of edits ?? [{ oldText, newText }]) {
-          const parts = content.split(edit.oldText);
-          if (parts.length !== 2) throw new Error(`The text to replace is there ${parts.length - 1} times in ${name}: it must be there once`);
-          content = parts.join(edit.newText);
-        }
-        await (operations.writeFile ?? fs.writeFile)(place, content);
-        return text(`Successfully replaced text in ${name}.`);
-      },
-    }),
-    Bash: (folder, { operations = {}, spawnHook, commandPrefix }) => ({
-      name: "bash", label: "bash", description: "Execute a bash command.",
-      parameters: Type.Object({ command: Type.String(), timeout: Type.Optional(Type.Number()) }),
-      async execute(_id, { command, timeout }, signal) {
-        const whole = commandPrefix ? `${commandPrefix}\n${command}` : command;
-        const start = spawnHook ? spawnHook({ command: whole, cwd: folder, env: { ...process.env } }) : { command: whole, cwd: folder, env: undefined };
-        let output = "";
-        const run = operations.exec ?? localOperations.exec;
-        const { exitCode } = await run(start.command, start.cwd, { onData: (part) => { output += part.toString("utf8"); }, signal, timeout, env: start.env });
-        const cut = codingAgent.truncateTail(output);
-        if (exitCode !== 0 && exitCode !== null) throw new Error(`${cut.content}\n\nCommand exited with code ${exitCode}`);
-        return text(cut.content || "(no output)", cut.truncated ? { truncation: cut } : undefined);
-      },
-    }),
-    Ls: (folder) => ({
-      name: "ls", label: "ls", description: "List the contents of a folder.",
-      parameters: Type.Object({ path: Type.Optional(Type.String()), limit: Type.Optional(Type.Number()) }),
-      async execute(_id, { path: name = ".", limit = 500 }) {
-        const entries = await fs.readdir(placeOf(folder, name), { withFileTypes: true });
-        return text(entries.slice(0, limit).map((entry) => entry.name + (entry.isDirectory() ? "/" : "")).join("\n") || "(empty directory)");
-      },
-    }),
-    Grep: (folder) => ({
-      name: "grep", label: "grep", description: "Search the contents of files.",
-      parameters: Type.Object({ pattern: Type.String(), path: Type.Optional(Type.String()), glob: Type.Optional(Type.String()), ignoreCase: Type.Optional(Type.Boolean()), literal: Type.Optional(Type.Boolean()), context: Type.Optional(Type.Number()), limit: Type.Optional(Type.Number()) }),
-      async execute(_id, { pattern, path: name = ".", glob, ignoreCase, literal, context, limit = 100 }) {
-        const flags = ["-rn", literal ? "-F" : "-E", ...(ignoreCase ? ["-i"] : []), ...(context ? [`-C${context}`] : []), ...(glob ? [`--include=${glob}`] : [])];
-        const found = await platform.call("exec", { command: "grep", args: [...flags, "--", pattern, name], cwd: folder });
-        return text(found.stdout.split("\n").slice(0, limit).join("\n") || "No matches found");
-      },
-    }),
-    Find: (folder) => ({
-      name: "find", label: "find", description: "Find files by a pattern.",
-      parameters: Type.Object({ pattern: Type.String(), path: Type.Optional(Type.String()), limit: Type.Optional(Type.Number()) }),
-      async execute(_id, { pattern, path: name = ".", limit = 1000 }) {
-        const found = await platform.call("exec", { command: "find", args: [name, "-name", pattern.split("/").pop()], cwd: folder });
-        return text(found.stdout.split("\n").slice(0, limit).join("\n") || "No files found matching pattern");
-      },
-    }),
-  };
-  const localOperations = {
-    async exec(command, cwd, { onData, timeout, signal, env } = {}) {
-      const usual = process.env;
-      const changed = env ? Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && usual[name] !== value)) : undefined;
-      const running = platform.call("exec", { command: "bash", args: ["-c", command], cwd, env: changed, timeout: timeout ? timeout * 1000 : undefined });
-      signal?.addEventListener("abort", () => platform.cancel(running), { once: true });
-      const result = await running;
-      for (const part of [result.stdout, result.stderr]) if (part) onData?.(Buffer.from(part));
-      return { exitCode: result.killed ? null : result.code };
-    },
-  };
-  for (const [name, make] of Object.entries(definitions)) {
-    codingAgent[`create${name}Tool`] = (folder, options) => make(folder ?? process.cwd(), options ?? {});
-    codingAgent[`create${name}ToolDefinition`] = codingAgent[`create${name}Tool`];
-    codingAgent[`is${name}ToolResult`] ??= (event) => event?.toolName === name.toLowerCase();
-  }
-  codingAgent.createLocalBashOperations = () => localOperations;
-  codingAgent.createCodingTools = (folder, options) => ["Read", "Bash", "Edit", "Write"].map((name) => definitions[name](folder, options ?? {}));
-  codingAgent.createReadOnlyTools = (folder, options) => ["Read", "Grep", "Find", "Ls"].map((name) => definitions[name](folder, options ?? {}));
 
   // ---- messages and entries
   const { partsOf: _partsOf, textOf, ...sessions } = platform.helpers.sessions;
@@ -133,7 +28,6 @@
 const LANGUAGES = { ts: "typescript", tsx: "typescript", mts: "typescript", cts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript", cjs: "javascript", py: "python", rb: "ruby", rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", c: "c", h: "c", cpp: "cpp", cc: "cpp", hpp: "cpp", cs: "csharp", php: "php", sh: "bash", bash: "bash", zsh: "bash", fish: "fish", ps1: "powershell", sql: "sql", html: "html", htm: "html", css: "css", scss: "scss", sass: "sass", less: "less", json: "json", yaml: "yaml", yml: "yaml", toml: "toml", xml: "xml", md: "markdown", markdown: "markdown", dockerfile: "dockerfile", makefile: "makefile", lua: "lua", pl: "perl", r: "r", scala: "scala", clj: "clojure", ex: "elixir", exs: "elixir", erl: "erlang", hs: "haskell", ml: "ocaml", vim: "vim", graphql: "graphql", proto: "protobuf", tf: "hcl", hcl: "hcl" };
   codingAgent.getLanguageFromPath = (file) => LANGUAGES[String(file).split(".").pop()?.toLowerCase().split("/").pop()];
   codingAgent.getSelectListTheme = codingAgent.getSettingsListTheme = codingAgent.getMarkdownTheme;
-  codingAgent.keyText = codingAgent.rawKeyHint = (key) => String(key);
   codingAgent.initTheme = () => {};
   codingAgent.formatSkillsForPrompt = (skills) => {
     const shown = skills.filter((skill) => !skill.disableModelInvocation);
@@ -144,11 +38,6 @@ const LANGUAGES = { ts: "typescript", tsx: "typescript", mts: "typescript", cts:
   codingAgent.truncateToVisualLines = (shown, most, width, paddingX = 0) => { const all = new tui.Text(shown, paddingX, 0).render(width); return { visualLines: all.slice(-most), skippedCount: Math.max(0, all.length - most) }; };
   codingAgent.createSyntheticSourceInfo = (file, { source, scope = "temporary", origin = "top-level", baseDir } = {}) => ({ path: file, source, scope, origin, baseDir });
   codingAgent.hasTrustRequiringProjectResources = () => false;
-  codingAgent.detectSupportedImageMimeTypeFromFile = async (file) => {
-    const begin = (await fs.readFile(file)).subarray(0, 12);
-    const kinds = [["image/png", begin.subarray(0, 4).toString("hex") === "89504e47"], ["image/jpeg", begin.subarray(0, 3).toString("hex") === "ffd8ff"], ["image/gif", begin.subarray(0, 4).toString() === "GIF8"], ["image/webp", begin.subarray(8, 12).toString() === "WEBP"]];
-    return kinds.find(([, isMeant]) => isMeant)?.[0] ?? null;
-  };
   codingAgent.renderDiff = (diff) => String(diff);
   codingAgent.VERSION = "0.87.1";
   codingAgent.CURRENT_SESSION_VERSION = 3;

@@ -46,7 +46,7 @@
     getValue() { return this.value; }
     handleInput(data) {
       const text = String(data);
-      if (matchesKey(text, "enter")) this.onSubmit?.(this.value);
+      if (matchesKey(text, "enter")) this.submitted = this.onSubmit?.(this.value);
       else if (matchesKey(text, "escape") || matchesKey(text, "ctrl+c")) (this.onEscape ?? this.onCancel)?.call(this);
       else if (matchesKey(text, "backspace")) this.value = [...this.value].slice(0, -1).join("");
       else if (!/[\u0000-\u001f]/.test(plain(text))) this.value += plain(text);
@@ -88,6 +88,10 @@
   // ---- keys
   const KEYS_OF_ACTIONS = { "tui.select.cancel": "escape", selectCancel: "escape", "app.interrupt": "escape", interrupt: "escape", "tui.select.confirm": "enter", selectConfirm: "enter", "tui.input.submit": "enter", submit: "enter", "tui.select.up": "up", selectUp: "up", cursorUp: "up", "tui.select.down": "down", selectDown: "down", cursorDown: "down", "tui.select.pageUp": "pageUp", "tui.select.pageDown": "pageDown", "tui.input.tab": "tab", tab: "tab", "app.tools.expand": "ctrl+o", expandTools: "ctrl+o", "app.clear": "ctrl+c", "app.exit": "ctrl+d" };
   const keybindings = new KeybindingsManager();
+  // The key of an action; a key stays what it is.
+  codingAgent.keyText = (action) => keybindings.getKeys(action).join("/") || String(action);
+  codingAgent.keyHint = (action, text) => `${codingAgent.keyText(action)} ${text}`;
+  codingAgent.rawKeyHint = (key, text) => `${key} ${text}`;
   Object.assign(tui, { TUI_KEYBINDINGS: {}, setKeybindings() {}, isKittyProtocolActive: () => false, isFocusable: (component) => component !== null && typeof component === "object" && "focused" in component, isViewportTUI: () => false, getCellDimensions: () => ({ widthPx: 9, heightPx: 18 }), setCellDimensions() {}, setCapabilities() {}, resetCapabilitiesCache() {}, detectCapabilities: () => tui.getCapabilities(), getImageDimensions: () => null, renderImage: () => null, imageFallback: (kind, _size, name) => `[Image: ${[name, kind].filter(Boolean).join(" ")}]`, getNativeClipboard: () => undefined, CombinedAutocompleteProvider: class { async getSuggestions() { return null; } applyCompletion(lines, cursorLine, cursorCol) { return { lines, cursorLine, cursorCol }; } }, isKeyRelease: () => false, isKeyRepeat: () => false, decodeKittyPrintable: () => undefined, getKeybindings: () => keybindings, getEditorKeybindings: () => keybindings, setKittyProtocolActive() {}, CURSOR_MARKER: "", getCapabilities: () => ({ images: null, trueColor: false, hyperlinks: false }) });
 
   // ---- what a face has in their place
@@ -117,9 +121,71 @@
     }
     await list.onCancel?.();
   }
-  async function askText(ui, title, field) {
-    const text = field instanceof Editor ? await ui.editor(title, field.value) : await ui.input(title, field.value || undefined);
-    await (text === undefined ? (field.onEscape ?? field.onCancel)?.call(field) : field.onSubmit?.(text));
+  const [ENTER, ESCAPE, BACKSPACE] = ["\r", "\u001b", "\u007f"];
+  const pause = () => new Promise((resolve) => setTimeout(resolve, 0));
+  const takesKeys = (component) => typeof component?.handleInput === "function";
+  // A line of signs that no one reads: a border, or nothing.
+  const isRule = (line) => !/[\p{L}\p{N}]/u.test(line);
+  const isRow = (line) => /^\s*(?:[→❯▶▸●○◉◯☐☑✓•>*]|\[.?\]|\(.?\)|[-+] |\d+[.)] )/u.test(line);
+  const sameLines = (component) => new Set(linesOf(component).map((line) => line.trim()));
+  // Shows what a component draws above a question, where that is new.
+  function shower(ui) {
+    let last = "";
+    return (lines) => { const text = lines.join("\n").trimEnd(); if (text !== "" && text !== last) ui.notify(text, "info"); last = text; };
+  }
+  // What is typed goes to the component sign by sign, as in a terminal. False if its field did not take it so.
+  function typeInto(component, field, text, isDone) {
+    if (field.getValue() === text) return true;
+    if (/[\u0000-\u001f]/.test(text)) return false;
+    for (const _sign of field.getValue()) component.handleInput(BACKSPACE);
+    for (let typed = "", signs = [...text]; signs.length; ) {
+      if (field.getValue() !== typed) return false;
+      typed += signs[0];
+      component.handleInput(signs.shift());
+      if (isDone()) return true;
+    }
+    return field.getValue() === text;
+  }
+  // True if the component may have more to ask.
+  async function askText(ui, title, field, component, { isDone, signal }) {
+    const isWrapped = component !== field && takesKeys(component);
+    if (isWrapped) {
+      const own = sameLines(field);
+      const lines = linesOf(component);
+      if (lines.some((line) => !isRule(line) && line.trim() !== title && !own.has(line.trim()))) shower(ui)(lines);
+    }
+    const text = field instanceof Editor ? await ui.editor(title, field.value) : await ui.input(title, field.value || undefined, { signal });
+    if (isDone()) return false;
+    const cancel = field.onEscape ?? field.onCancel;
+    if (text === undefined) {
+      if (cancel) await cancel.call(field);
+      else if (isWrapped) component.handleInput(ESCAPE);
+      return false;
+    }
+    if (!isWrapped || !typeInto(component, field, text, isDone)) { await field.onSubmit?.(text); return false; }
+    if (!isDone()) component.handleInput(ENTER);
+    await field.submitted;
+    return true;
+  }
+  const KEYS = new Map([["Enter", ENTER], ["Up", "\u001b[A"], ["Down", "\u001b[B"], ["Tab", "\t"], ["Escape", ESCAPE]]);
+  const TYPE = "Type …";
+  const MAX_KEYS = 200;
+  // The keys of a component that has its own ways, one question for each.
+  async function askKeys(ui, titleOf, component, { isDone, signal }) {
+    const show = shower(ui);
+    for (let count = 0; count < MAX_KEYS && !isDone(); count++) {
+      const lines = linesOf(component);
+      if (lines.length === 0) { component.handleInput(ESCAPE); break; }
+      show(lines);
+      const chosen = await ui.select(titleOf(lines), [...KEYS.keys(), TYPE], { signal });
+      if (isDone()) break;
+      if (chosen === TYPE) {
+        const text = (await ui.input("Text", undefined, { signal })) ?? "";
+        for (const sign of text) if (!isDone()) component.handleInput(sign);
+      } else component.handleInput(KEYS.get(chosen) ?? ESCAPE);
+      await pause();
+      if (chosen === undefined || KEYS.get(chosen) === ESCAPE) break;
+    }
   }
 
   // `ctx.ui.custom`: the factory makes its component, and what that would let a person do is asked.
@@ -127,25 +193,29 @@
     let finish;
     let isDone = false;
     const result = new Promise((resolve) => { finish = resolve; });
-    const done = (value) => { isDone = true; finish(value); };
+    // A question that is open then is taken away.
+    const ending = new AbortController();
+    const done = (value) => { isDone = true; finish(value); ending.abort(); };
+    const state = { isDone: () => isDone, signal: ending.signal };
     const parts = (platform.newComponents = []);
     let component;
     try { component = await factory(stubOfScreen(), plainTheme, keybindings, done); } finally { platform.newComponents = undefined; }
     const titleText = parts.filter((part) => part.constructor === Text).map((part) => plain(part.text).trim()).find(Boolean);
-    const title = titleText ?? "Choose";
     const list = parts.findLast((part) => part instanceof SelectList || part instanceof SettingsList);
     const field = parts.findLast((part) => part instanceof Input);
+    const titleOf = (lines) => {
+      const rows = new Set([list, field].filter(Boolean).flatMap((part) => [...sameLines(part)]));
+      return titleText ?? lines.find((line) => !isRule(line) && !isRow(line) && !rows.has(line.trim()))?.trim() ?? "Choose";
+    };
+    const title = () => titleOf(linesOf(component));
     try {
       if (isDone) return await result;
       if (parts.some((part) => part instanceof Loader)) return await result;
-      if (list instanceof SelectList && list.items.length && (list.onSelect || list.onCancel)) await askList(ui, title, list);
-      else if (list instanceof SettingsList) await askSettings(ui, title, list);
-      else if (field?.onSubmit) await askText(ui, title, field);
-      else {
-        const lines = linesOf(component);
-        while (lines.length && lines[0] === "") lines.shift();
-        if (lines.some((line) => line !== "")) ui.notify(lines.join("\n").trimEnd(), "info");
-        component?.handleInput?.("\u001b");
+      if (list instanceof SelectList && list.items.length && (list.onSelect || list.onCancel)) await askList(ui, title(), list);
+      else if (list instanceof SettingsList) await askSettings(ui, title(), list);
+      else if (!field?.onSubmit || (await askText(ui, title(), field, component, state))) {
+        if (takesKeys(component)) await askKeys(ui, titleOf, component, state);
+        else if (!field?.onSubmit) shower(ui)(linesOf(component));
       }
       if (!isDone) done(undefined);
       return await result;

@@ -177,7 +177,7 @@
   };
 
   const bytesOf = (value, encoding) => (typeof value === "string" ? decodeText(value, encoding) : value);
-  const fs = parts.files(native, platform, { url, path, EventEmitter, streams: () => streams().stream, bytesOf });
+  const fs = parts.files(native, platform, { url, path, EventEmitter, streams: () => streams().stream, bytesOf, globs: (fs) => evaluatePart("glob")(fs, path) });
   const nodeCrypto = parts.crypto(native, platform, { bytesOf });
   const childProcess = parts.processes(native, platform, { EventEmitter, promisify });
 
@@ -315,6 +315,7 @@
     const { helpers, ...modules } = evaluatePart("packages")(native, platform, { schemas: schemaParts(), yaml: made("yaml"), terminal: made("terminal"), sessions: made("sessions") });
     packages = { helpers };
     Object.assign(all, modules);
+    evaluatePart("coding-tools")(platform, builtIn);
     evaluatePart("coding-agent")(platform, builtIn);
     packages.models = evaluatePart("models")(platform, builtIn);
     packages.providerParts = evaluatePart("provider-parts")(platform, builtIn);

@@ -233,6 +233,11 @@
     watched.set(nameOf(file), listener ? all.filter((entry) => entry.listener !== listener) : []);
   };
   fs.realpathSync.native = fs.realpathSync;
+  let globs;
+  platform.globs = () => (globs ??= parts.globs(fs));
+  fs.globSync = (pattern, options) => platform.globs().globSync(pattern, options);
+  fs.promises.glob = (pattern, options) => platform.globs().globLater(pattern, options);
+  fs.glob = (pattern, ...rest) => { const done = rest.pop(); Array.fromAsync(fs.promises.glob(pattern, ...rest)).then((found) => done(null, found), (error) => done(error)); };
 
   return fs;
 })

@@ -130,7 +130,7 @@ const themeFields = { name: "plain", sourcePath: undefined, sourceInfo: undefine
     truncateTail: (text, options = {}) => truncate(text, options, true),
     formatSize, parseFrontmatter, stripFrontmatter: (text) => parseFrontmatter(text).body,
     defineTool: (tool) => tool,
-    getMarkdownTheme: () => plainTheme, keyHint: (key, text) => `${key} ${text}`, theme: plainTheme,
+    getMarkdownTheme: () => plainTheme, theme: plainTheme,
     isToolCallEventType: (name, event) => event?.toolName === name,
     isPowerShellToolResult: () => false,
     withFileMutationQueue,

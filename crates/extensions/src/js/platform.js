@@ -73,7 +73,7 @@
     if (error instanceof Error) {
       const name = error.name || "Error";
       const message = messageOf(error);
-      return { message: well(message ? `${name}: ${message}` : name), place: placeIn(error.stack) };
+      return { message: well(message ? `${name}: ${message}` : name), place: placeIn(error.stack), text: message ? well(message) : undefined };
     }
     return { message: well(shortText(typeof error === "string" ? error : inspect(error))) };
   }

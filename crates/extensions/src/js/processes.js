@@ -18,7 +18,14 @@
   });
   // What was printed, as bytes.
   const printed = (result) => ({ ...result, stdout: Buffer.from(native.fromBase64(result.stdout)), stderr: Buffer.from(native.fromBase64(result.stderr)) });
-  const endOf = (result) => (result.signal ? [null, result.signal] : [result.code, null]);
+  // A program that the host has ended, as it does after some time or some output, has no code.
+  const endOf = (result) => (result.signal || result.killed ? [null, result.signal ?? "SIGTERM"] : [result.code, null]);
+  const HOST_BYTES = 4 << 20;
+  const ended = (file, list, result) => {
+    const [code, errno] = [result.stdout, result.stderr].some((bytes) => bytes.length >= HOST_BYTES) ? ["ENOBUFS", -105] : ["ETIMEDOUT", -110];
+    return Object.assign(new Error(`spawnSync ${file} ${code}`), { errno, code, syscall: `spawnSync ${file}`, path: file, spawnargs: list });
+  };
+  const abortError = (reason) => Object.assign(new Error("The operation was aborted", { cause: reason }), { name: "AbortError", code: "ABORT_ERR" });
   // A program that is not there.
   const absent = (verb, file, list) => Object.assign(new Error(`${verb} ${file} ENOENT`), { errno: -2, code: "ENOENT", syscall: `${verb} ${file}`, path: file, spawnargs: list });
   const failure = (command, result) => Object.assign(new Error(`Command failed: ${command}${result.stderr.length ? `\n${result.stderr}` : ""}`), { code: endOf(result)[0], status: endOf(result)[0], signal: endOf(result)[1], killed: result.killed, cmd: command, stdout: result.stdout, stderr: result.stderr });
@@ -67,6 +74,7 @@
       isOver = true;
       child.exitCode = code;
       child.signalCode = signal;
+      given.signal?.removeEventListener("abort", abort);
       platform.children.delete(child.pid);
       child.emit("exit", code, signal);
       child.emit("close", code, signal);
@@ -96,21 +104,26 @@
       child.stderr.deliver(Buffer.alloc(0));
       child.emit("close", -2, null);
     };
-    const kill = (signal = "SIGTERM") => {
+    const kill = (wanted = "SIGTERM", error = undefined) => {
       if (isOver) return false;
       child.killed = true;
+      const signal = typeof wanted === "string" ? wanted : "SIGTERM";
       if (call) platform.cancel(call);
+      if (error && child.listenerCount("error")) child.emit("error", error);
       child.stdout.deliver(Buffer.alloc(0));
       child.stderr.deliver(Buffer.alloc(0));
-      child.result?.({ stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), code: 143, killed: true }, text);
-      end(null, typeof signal === "string" ? signal : "SIGTERM");
+      if (error) child.failed?.(error);
+      else child.result?.({ stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), code: 143, signal, killed: true }, text);
+      end(null, signal);
       return true;
     };
+    const abort = () => { kill(given.killSignal, abortError(given.signal.reason)); };
     const stdio = Array.isArray(given.stdio) ? given.stdio[0] : given.stdio;
-    Object.assign(child, { stdin: new Input(run), stdout: new Output(), stderr: new Output(), pid: ++lastPid, killed: false, exitCode: null, signalCode: null, spawnfile: file, spawnargs: [file, ...list], connected: false, kill, ref() { return child; }, unref() { return child; }, disconnect() {} });
+    Object.assign(child, { stdin: new Input(run), stdout: new Output(), stderr: new Output(), pid: ++lastPid, killed: false, exitCode: null, signalCode: null, spawnfile: file, spawnargs: [file, ...list], connected: false, kill: (signal) => kill(signal), ref() { return child; }, unref() { return child; }, disconnect() {} });
     child.stdio = [child.stdin, child.stdout, child.stderr];
     platform.children.set(child.pid, child);
-    given.signal?.addEventListener("abort", () => { if (kill() && child.listenerCount("error")) child.emit("error", given.signal.reason); });
+    given.signal?.addEventListener("abort", abort, { once: true });
+    if (given.signal?.aborted) queueMicrotask(abort);
     // A program starts when its input is there: at its end, or at once where none is given.
     queueMicrotask(() => {
       child.emit("spawn");
@@ -126,7 +139,7 @@
     const child = start(what, true);
     child.result = (all, text) => {
       const result = { ...all, stdout: textOrBytes(all.stdout, encoding), stderr: textOrBytes(all.stderr, encoding) };
-      done(result.code === 0 ? null : failure(text, result), result.stdout, result.stderr);
+      done(endOf(result)[0] === 0 ? null : failure(text, result), result.stdout, result.stderr);
     };
     child.failed = (error) => done(error, "", "");
     return child;
@@ -138,11 +151,12 @@
     const result = printed(JSON.parse(native.wait("exec", JSON.stringify(request(file, list, given, given.input)))));
     const show = (bytes) => textOrBytes(bytes, given.encoding);
     if (result.missing) result.error = absent("spawnSync", file, list);
+    else if (result.killed) result.error = ended(file, list, result);
     return { ...result, stdout: show(result.stdout), stderr: show(result.stderr), text };
   }
   const outputNow = (form) => (...values) => {
     const result = runNow(form(...values));
-    if (result.error) throw Object.assign(result.error, { status: null, signal: null, stdout: result.stdout, stderr: result.stderr });
+    if (result.error) throw Object.assign(result.error, { status: null, signal: result.missing ? null : endOf(result)[1], stdout: result.stdout, stderr: result.stderr });
     if (result.code !== 0) throw failure(result.text, result);
     return result.stdout;
   };
@@ -154,9 +168,10 @@
     execFileSync: outputNow(fileForm),
     spawnSync(file, args, options) {
       const result = runNow(fileForm(file, args, options));
-      if (result.error) return { pid: 0, status: null, signal: null, stdout: null, stderr: null, output: null, error: result.error };
-      const [status, signal] = result.killed ? [null, "SIGTERM"] : endOf(result);
-      return { pid: 0, status, signal, stdout: result.stdout, stderr: result.stderr, output: [null, result.stdout, result.stderr] };
+      if (result.missing) return { pid: 0, status: null, signal: null, stdout: null, stderr: null, output: null, error: result.error };
+      const [status, signal] = endOf(result);
+      const error = result.error ? { error: result.error } : {};
+      return { pid: 0, status, signal, stdout: result.stdout, stderr: result.stderr, output: [null, result.stdout, result.stderr], ...error };
     },
     fork() { throw new Error("child_process.fork is not available in an extension"); },
     ChildProcess: EventEmitter,

@@ -19,7 +19,7 @@ use super::{ExtensionHost, failed, lock};
 /// Tells the user what the extension sent in vain.
 fn report<T>(host: &Weak<ExtensionHost>, sent: Result<T, AgentError>) {
     if let (Err(error), Some(host)) = (sent, host.upgrade()) {
-        host.fault(ScriptFault { message: error.to_string(), place: None });
+        host.fault(ScriptFault::new(error.to_string()));
     }
 }
 
@@ -181,7 +181,7 @@ impl ExtensionHost {
             let Some(host) = me.upgrade() else { return };
             lock(&host.wanted_thinking).take_if(|wanted| *wanted == setting);
             if let Err(error) = selected {
-                host.fault(ScriptFault { message: format!("setThinkingLevel: {error}"), place: None });
+                host.fault(ScriptFault::new(format!("setThinkingLevel: {error}")));
             }
         });
         Ok(())

@@ -48,7 +48,7 @@ impl ExtensionHost {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("{} took longer than {} s", P::NAME, limit.as_secs()),
             };
-            self.fault(ScriptFault { message: fault, place: None });
+            self.fault(ScriptFault::new(fault));
         }
     }
 

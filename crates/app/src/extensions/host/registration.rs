@@ -74,7 +74,7 @@ impl ExtensionHost {
     /// Does what a shortcut is for.
     pub async fn press(&self, key: &str) {
         if let Err(error) = self.call(CallKind::Shortcut, key, Value::Null.to_string()).await {
-            self.fault(ScriptFault { message: format!("{key}: {error}"), place: None });
+            self.fault(ScriptFault::new(format!("{key}: {error}")));
         }
     }
 
