@@ -379,7 +379,8 @@ impl McpServer {
         });
     }
 
-    /// Takes a list of tools. Requests of a conversation that has begun declare it from the next fold on.
+    /// Takes a list of tools. Requests of a conversation that has begun declare it from the next fold on;
+    /// until then, some models are told which tools are new and which are gone.
     fn take_list(self: &Arc<Self>, tools: &[ServerTool]) {
         let before = self.listed().replace(tools.to_vec());
         if before.as_deref() == Some(tools) {
@@ -395,7 +396,8 @@ impl McpServer {
             let removed = before.iter().filter(is_gone).count();
             let server = self.name.to_string();
             if self.change_notices.fetch_add(1, Ordering::Relaxed) < MAX_CHANGE_NOTICES {
-                self.notices.notice(Notice::McpToolsChanged { server, changed, removed });
+                let is_told = self.link.agent().is_some_and(|agent| agent.tool_changes_are_free());
+                self.notices.notice(Notice::McpToolsChanged { server, changed, removed, is_told });
             }
         }
     }

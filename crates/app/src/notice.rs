@@ -213,6 +213,8 @@ pub enum Notice {
         changed: usize,
         /// Tools that are gone.
         removed: usize,
+        /// Whether the model in use is told which tools are new and which are gone.
+        is_told: bool,
     },
     /// A part of an extension has no effect here.
     ExtensionWarning {
@@ -356,10 +358,16 @@ impl fmt::Display for Notice {
                 write!(f, "the extension {} was not loaded: {error}", path.display())
             }
             Notice::McpServerFailed { server, error } => write!(f, "the MCP server {server}: {error}"),
-            Notice::McpToolsChanged { server, changed, removed } => write!(
-                f,
-                "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); requests declare them from the next fold on, so that the cache stays"
-            ),
+            Notice::McpToolsChanged { server, changed, removed, is_told } => {
+                let told = match is_told {
+                    true => "the model is told which are new or gone, as long as they are few, and ",
+                    false => "",
+                };
+                write!(
+                    f,
+                    "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); {told}requests declare them from the next fold on, so that the cache stays"
+                )
+            }
             Notice::ExtensionWarning { extension, warning } => write!(f, "extension {extension}: {warning}"),
             Notice::ModelMissing { error } => write!(f, "{error}; the conversation has another model"),
             Notice::UnknownExtensionFlag { name } => {

@@ -18,6 +18,7 @@ mod garbage; // what of a prompt is garbage, and what a fold does about it
 mod idle; // what has not been used for long
 mod lifetimes; // which parts are kept for an hour
 mod sent_results; // the tool results of a prompt, with their calls
+mod server_limits; // how much of a change of tools is told where servers make it
 mod shown_copies; // what a prompt shows, and where
 mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request

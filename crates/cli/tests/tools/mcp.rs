@@ -1,7 +1,7 @@
 //! MCP servers in the binary: real ones from npm and PyPI, and one that misbehaves.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +14,7 @@ use super::support::{CommandOutput, Sandbox};
 use super::test_cli::TestCli;
 
 const HOSTILE_SERVER: &str = include_str!("hostile_mcp_server.py");
+const CHANGING_SERVER: &str = include_str!("changing_mcp_server.py");
 
 /// Settings of the server that misbehaves.
 fn hostile(sandbox: &Sandbox, name: &str, mode: &str) -> String {
@@ -254,6 +255,98 @@ fn the_beginning_of_requests_stays_the_same_while_a_server_restarts_shuffles_and
     assert_eq!(simulator.beginnings()[count], beginnings[0]);
     assert_eq!(cli.print(&["-p", "Hello", "--yes"]).code, Some(0));
     assert!(simulator.beginnings().last().expect("a request").contains("hostile__new1"));
+}
+
+/// How many prompts a conversation with a server that changes has.
+const PROMPTS: usize = 50;
+
+/// How long the message about one more tool of it is at most, in bytes.
+const MAX_ADDITION_BYTES: usize = 600;
+
+/// The requests of one conversation, in one process, that calls a tool of the server with each prompt: the
+/// bytes of their beginnings, and their bodies.
+fn conversation_with(server: &str, model: &str, loading: &str) -> (Vec<String>, Vec<Value>) {
+    let cli = TestCli::with_script("", "default: {text: unused}");
+    let (tool, arguments) = match loading {
+        "search" => ("mcp_call", "{tool: changing__echo, arguments: {text: fine}}"),
+        _ => ("changing__echo", "{text: fine}"),
+    };
+    let simulator = RecordingSimulator::start(
+        &cli.sandbox,
+        &format!(
+            "turns:\n  - {{when: {{contains: Call it}}, repeat: always, tool_calls: [{{name: {tool}, arguments: {arguments}}}]}}\ndefault: {{text: Done.}}\n"
+        ),
+    );
+    let script = cli.sandbox.write("changing.py", CHANGING_SERVER);
+    let starts = script.with_file_name("starts");
+    let settings = format!(
+        "model = \"{model}\"\nmap_tokens = 0\nmcp_tools = \"{loading}\"\n[providers.anthropic]\nbase_url = \"{}/v1\"\n[mcp_servers.changing]\ncommand = \"python3\"\nargs = [{script:?}, \"{server}\", {starts:?}]\nstart_seconds = 60\n",
+        simulator.url
+    );
+    cli.sandbox.write("config/config.toml", settings);
+    listed(&cli);
+    let mut command = cli.command(&["rpc", "--yes"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = Process(command.spawn().expect("the binary can be run"));
+    let mut input = process.0.stdin.take().expect("it is piped");
+    let mut lines = BufReader::new(process.0.stdout.take().expect("it is piped")).lines();
+    for number in 0..PROMPTS {
+        let prompt =
+            serde_json::json!({"id": number, "type": "prompt", "message": format!("Call it: {number}")});
+        writeln!(input, "{prompt}").expect("it reads");
+        let is_end = |line: &String| line.contains("\"type\":\"agent_end\"");
+        let end = lines.by_ref().map(|line| line.expect("a line")).find(is_end);
+        assert!(end.is_some(), "{server}, {model}, {loading}: it ended at prompt {number}");
+    }
+    (simulator.beginnings(), simulator.bodies())
+}
+
+/// The blocks of the messages without the marks of the cache, and how many of them are read from it later.
+fn cached_blocks(body: &Value) -> (Vec<String>, usize) {
+    let (mut blocks, mut cached) = (Vec::new(), 0);
+    for message in body["messages"].as_array().expect("messages") {
+        let text = [message["content"].clone()];
+        for block in message["content"].as_array().map_or(&text[..], |blocks| blocks) {
+            let mut block = block.clone();
+            let mark = block.as_object_mut().and_then(|block| block.remove("cache_control"));
+            blocks.push(format!("{} {} {block}", message["role"], message["clear_at"]));
+            cached = if mark.is_some() { blocks.len() } else { cached };
+        }
+    }
+    (blocks, cached)
+}
+
+#[test]
+fn a_server_that_always_changes_costs_hardly_more_than_a_quiet_one() {
+    let cases = ["claude-sonnet-5-5", "claude-sonnet-5"]
+        .into_iter()
+        .flat_map(|model| ["all", "search"].map(|loading| (model, loading)));
+    for (model, loading) in cases {
+        let sizes = ["quiet", "changing"].map(|server| {
+            let (beginnings, bodies) = conversation_with(server, model, loading);
+            assert_eq!(beginnings.len(), 2 * PROMPTS, "{server}, {model}, {loading}");
+            for (number, beginning) in beginnings.iter().enumerate() {
+                assert_eq!(*beginning, beginnings[0], "{server}, {model}, {loading}: request {number}");
+            }
+            let blocks: Vec<(Vec<String>, usize)> = bodies.iter().map(cached_blocks).collect();
+            for (number, pair) in blocks.windows(2).enumerate() {
+                let [(before, cached), (after, _)] = pair else { continue };
+                assert_eq!(
+                    before[..*cached],
+                    after[..*cached],
+                    "{server}, {model}, {loading}: request {number}"
+                );
+            }
+            let last = bodies.last().expect("a request").to_string();
+            (last.len(), last.matches("\"tool_addition\"").count())
+        });
+        let [(quiet, none), (changing, additions)] = sizes;
+        assert_eq!(none, 0);
+        let is_told = model == "claude-sonnet-5-5" && loading == "all";
+        assert_eq!(additions, if is_told { 16 } else { 0 }, "{model}, {loading}");
+        let allowed = quiet * 11 / 10 + additions * MAX_ADDITION_BYTES;
+        assert!(changing <= allowed, "{model}, {loading}: {changing} bytes, and {quiet} with a quiet server");
+    }
 }
 
 #[test]

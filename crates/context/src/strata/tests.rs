@@ -316,3 +316,96 @@ fn tools_that_come_and_go_are_told_where_that_became_known() {
     assert_eq!(tool_names(&other), ["context", "read", "bash"]);
     assert!(!other.blocks().any(|block| matches!(*block.content, Content::ToolChange(_))));
 }
+
+/// A tool that says of itself that it is an edition.
+fn edition(name: &str, number: usize) -> Value {
+    json!({"name": name, "description": format!("Edition {number} of {name}.")})
+}
+
+/// The prompts of a conversation that has these tools, one list for each prompt.
+fn conversation_with(lists: &[Vec<Value>]) -> Vec<AssembledPrompt> {
+    let (mut said, mut state, mut made) = (Vec::new(), LayoutState::default(), Vec::new());
+    for (number, tools) in lists.iter().enumerate() {
+        let (prompt, answer) = (format!("p{number}"), format!("a{number}"));
+        let assembled =
+            with_tools(tools, &json!(said), &json!({"id": prompt.as_str(), "text": prompt.as_str()}), &state);
+        state = assembled.layout_state.clone();
+        made.push(assembled);
+        said.extend([user(&prompt, &prompt), model(&answer, "fine")]);
+    }
+    made
+}
+
+/// What the messages tell of tools, in order.
+fn told_of_tools(prompt: &Prompt) -> Vec<String> {
+    let told = lines(prompt).into_iter().filter_map(|line| line.strip_prefix("system: [").map(str::to_owned));
+    told.filter(|line| line.contains("adds") || line.contains("removes") || line.contains("restores"))
+        .map(|line| line.trim_end_matches(']').to_owned())
+        .collect()
+}
+
+#[test]
+fn a_tool_keeps_its_definition_until_a_fold() {
+    let list = |number| vec![edition("read", number), edition("web__get", number)];
+    let mut lists: Vec<Vec<Value>> = (0..4).map(list).collect();
+    // Switched off and on again, with another definition.
+    lists.push(vec![edition("web__get", 4)]);
+    lists.push(list(5));
+    let made = conversation_with(&lists);
+    for assembled in &made[..4] {
+        assert_eq!(assembled.prompt.tools, made[0].prompt.tools);
+        assert_eq!(told_of_tools(&assembled.prompt), Vec::<String>::new());
+        assert_eq!(assembled.layout_state.strata.account.garbage_tokens, 0, "a fold drops nothing");
+    }
+    let last = &made[5];
+    assert_eq!(told_of_tools(&last.prompt), ["removes read", "restores read"]);
+    assert!(last.layout_state.strata.account.garbage_tokens > 0);
+    let folded = snapshot(json!({
+        "messages": [user("p0", "p0"), model("a0", "fine")], "prompt": "p1", "tools": list(6),
+        "memory": last.layout_state, "fold": true,
+    }));
+    let folded = assemble_for(&folded, LayoutName::Strata, "claude-sonnet-5-5");
+    assert_eq!(told_of_tools(&folded.prompt), Vec::<String>::new());
+    assert_eq!(&*folded.prompt.tools[1].tool.description, "Edition 6 of read.");
+    assert_eq!(folded.layout_state.strata.account.garbage_tokens, 0);
+}
+
+#[test]
+fn a_server_adds_only_so_many_tools_between_two_folds() {
+    let lists: Vec<Vec<Value>> = (0..12)
+        .map(|number| {
+            let added = (0..3 * number).map(|index| edition(&format!("web__new{index}"), number));
+            // Another server is late, and the person has an extension.
+            let late =
+                (0..if number > 4 { 30 } else { 0 }).map(|index| edition(&format!("late__{index}"), 0));
+            let own = (0..number).map(|index| edition(&format!("own{index}"), 0));
+            [edition("web__get", number)].into_iter().chain(added).chain(late).chain(own).collect()
+        })
+        .collect();
+    let made = conversation_with(&lists);
+    let told = told_of_tools(&made.last().unwrap().prompt);
+    let count = |prefix: &str| told.iter().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!((told.len(), count("adds web__"), count("adds late__"), count("adds own")), (57, 16, 30, 11));
+}
+
+#[test]
+fn tools_that_come_and_go_all_the_time_are_garbage_and_stop_being_told() {
+    let lists: Vec<Vec<Value>> = (0..20)
+        .map(|number| match number % 2 {
+            0 => vec![edition("read", 0), edition("web__get", 0)],
+            _ => vec![edition("read", 0), edition(&format!("web__other{number}"), 0)],
+        })
+        .collect();
+    let made = conversation_with(&lists);
+    let of_get = |assembled: &AssembledPrompt| {
+        told_of_tools(&assembled.prompt).iter().filter(|line| line.ends_with("web__get")).count()
+    };
+    assert_eq!(made.iter().map(of_get).max(), Some(4));
+    // In so short a conversation little rent pays for a fold.
+    let states = || made.iter().map(|assembled| &assembled.layout_state.strata);
+    let folds: Vec<u32> = states().map(|state| state.folds).collect();
+    let garbage: Vec<usize> = states().map(|state| state.account.garbage_tokens).collect();
+    assert!(folds[19] > 2 && garbage.contains(&40), "{folds:?}, {garbage:?}");
+    let at_fold = folds.windows(2).position(|pair| pair[0] < pair[1]).unwrap() + 1;
+    assert_eq!((told_of_tools(&made[at_fold].prompt), garbage[at_fold]), (Vec::new(), 0));
+}

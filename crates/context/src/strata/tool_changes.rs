@@ -2,9 +2,14 @@
 //! beginning of the prompt can be read from the cache ([`crate::declared_tools`]). On models that take
 //! it, a system message adds or removes a tool from there on; on others that waits for a fold.
 //!
+//! A tool that is defined keeps its definition until a fold on all models: each new one would stay in all
+//! later requests, and a server can have another one for every request ([`server_limits`](super::server_limits)
+//! bounds what else servers can change).
+//!
 //! The message stands after the person's message or the results that the change became known with,
 //! because that is the only place where the provider takes it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -12,6 +17,7 @@ use hardpan_prompt::{
     Role, Text, Tool, ToolChange, ToolChangeAction,
 };
 
+use super::server_limits::ServerLimits;
 use super::state::{StrataState, ToolChangeSet};
 use super::tail::last_sent_message;
 use super::{CONTEXT_TOOL, Strata, context_tool};
@@ -59,7 +65,8 @@ pub fn has_other_tools(input: &LayoutInput<'_>, strata: &StrataState) -> bool {
     strata.declared_tools.as_ref().is_some_and(|declared| *declared.tools != *wanted)
 }
 
-/// The declarations that the snapshot does not have, as blocks of the prompt with their tokens.
+/// What declares or changes tools and goes with a fold that declares the tools as they are, as blocks of
+/// the prompt with their tokens: all but one definition of each tool that the snapshot has.
 pub fn superfluous_declarations(
     input: &LayoutInput<'_>,
     prompt: &Prompt,
@@ -67,12 +74,22 @@ pub fn superfluous_declarations(
 ) -> Vec<(usize, usize)> {
     let wanted = input.snapshot.active_tools();
     let is_wanted = |name: &str| name == CONTEXT_TOOL || wanted.iter().any(|wanted| *wanted.name == *name);
-    let superfluous = prompt.tools.iter().enumerate().filter(|(_, block)| !is_wanted(&block.tool.name));
-    superfluous.map(|(block, _)| (block, measured.tokens(block))).collect()
+    let declared = prompt.tools.iter().enumerate().map(|(block, tool)| (block, Some(&tool.tool)));
+    let changes = prompt.blocks().zip(prompt.tools.len()..).filter_map(|(block, at)| match &*block.content {
+        Content::ToolChange(change) => Some((at, definition_of(&change.action))),
+        _ => None,
+    });
+    let mut defined: BTreeSet<&str> = BTreeSet::new();
+    let superfluous = declared
+        .chain(changes)
+        .filter(|(_, tool)| !tool.is_some_and(|tool| is_wanted(&tool.name) && defined.insert(&tool.name)));
+    // Only a fold before all messages takes a change of tools along.
+    let place = |block: usize| if block < prompt.tools.len() { block } else { 0 };
+    superfluous.map(|(block, _)| (place(block), measured.tokens(block))).collect()
 }
 
-/// The changes that lead from the tools that the model knows to the `wanted` ones. `None`: they are
-/// the same.
+/// The changes that lead from the tools that the model knows to the `wanted` ones, as far as they do not
+/// wait for a fold. `None`: there are none.
 fn changes_to(
     input: &LayoutInput<'_>,
     declared: &[Tool],
@@ -84,36 +101,38 @@ fn changes_to(
     told.iter().flat_map(|change| &change.actions).for_each(|action| {
         known.apply(action);
     });
+    let mut limits = ServerLimits::new(declared, told);
     let is_wanted = |tool: &Tool| wanted.iter().any(|other| other.name == tool.name);
-    let removed = known.iter().filter(|tool| !is_wanted(tool));
+    let removed = known.iter().filter(|tool| !is_wanted(tool) && limits.may_remove(&tool.name));
     let mut actions: Vec<ToolChangeAction> =
         removed.map(|tool| ToolChangeAction::Remove(tool.name.clone())).collect();
     let mut added: Vec<&Tool> = Vec::new();
     for tool in wanted.iter().filter(is_others) {
-        match known.definition(&tool.name).filter(|definition| has_same_definition(definition, tool)) {
+        match known.definition(&tool.name) {
             Some(_) if known.contains(&tool.name) => {}
             Some(_) => actions.push(ToolChangeAction::Restore(tool.name.clone())),
-            None => {
+            None if limits.take_addition(&tool.name) => {
                 actions.push(ToolChangeAction::Define(tool.clone()));
                 added.push(tool);
             }
+            None => {}
         }
     }
     if actions.is_empty() {
         return None;
     }
-    let defined = told.iter().flat_map(|change| &change.actions).filter_map(|action| match action {
-        ToolChangeAction::Define(tool) => Some(tool),
-        ToolChangeAction::Restore(_) | ToolChangeAction::Remove(_) => None,
-    });
+    let defined = told.iter().flat_map(|change| &change.actions).filter_map(definition_of);
     let before: Vec<&Tool> = declared.iter().chain(defined).collect();
     let guidelines = new_guidelines(input, &before, &added);
     Some(ToolChangeSet { after: MessageId::from(""), actions, guidelines })
 }
 
-/// Whether the model reads the same about both tools. The rest is in the system prompt.
-fn has_same_definition(one: &Tool, other: &Tool) -> bool {
-    (&one.description, &one.parameters) == (&other.description, &other.parameters)
+/// The tool that an action defines.
+pub fn definition_of(action: &ToolChangeAction) -> Option<&Tool> {
+    match action {
+        ToolChangeAction::Define(tool) => Some(tool),
+        ToolChangeAction::Restore(_) | ToolChangeAction::Remove(_) => None,
+    }
 }
 
 /// The guidelines of `added` tools that the model has not read, in the words of the system prompt.

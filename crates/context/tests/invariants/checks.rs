@@ -403,10 +403,11 @@ pub fn tools_stay_declared(
 }
 
 /// In `strata`, the model may call the tools of the snapshot and no others where it takes changes of
-/// tools, and no change of a tool is told that is none.
+/// tools, no change of a tool is told that is none, and a tool that is defined is not defined again.
 pub fn tools_are_those_of_the_snapshot(
     snapshot: &Snapshot,
     target: &Target,
+    before: Option<&SentRequest>,
     prompt: &Prompt,
     coverage: &mut Coverage,
 ) -> CheckResult {
@@ -415,7 +416,7 @@ pub fn tools_are_those_of_the_snapshot(
         let Content::ToolChange(change) = &*block.content else { continue };
         let (name, action) = (change.action.tool_name(), &change.action);
         let is_news = match action {
-            ToolChangeAction::Define(tool) => !known.contains(name) || known.definition(name) != Some(tool),
+            ToolChangeAction::Define(_) => known.definition(name).is_none(),
             ToolChangeAction::Restore(_) => !known.contains(name),
             ToolChangeAction::Remove(_) => known.contains(name),
         };
@@ -426,17 +427,27 @@ pub fn tools_are_those_of_the_snapshot(
         });
         require(target.takes_tool_changes(), "only some models take changes of tools", || name.to_string())?;
     }
-    let names = |tools: &mut dyn Iterator<Item = &Tool>| -> BTreeSet<(String, String)> {
-        let others = tools.filter(|tool| &*tool.name != "context");
-        others.map(|tool| (tool.name.to_string(), tool.description.to_string())).collect()
-    };
-    let wanted = names(&mut snapshot.active_tools().iter().filter(|_| target.model.tools));
-    let offered = names(&mut known.iter());
-    require(
-        wanted == offered || !target.takes_tool_changes(),
-        "the model has the tools of the snapshot",
-        || format!("{offered:?}, not {wanted:?}"),
-    )
+    if !target.takes_tool_changes() {
+        return Ok(());
+    }
+    let former = before.map(|before| before.prompt.available_tools()).unwrap_or_default();
+    let mut offered = BTreeSet::new();
+    for tool in known.iter().filter(|tool| &*tool.name != "context") {
+        offered.insert(&*tool.name);
+        let is_wanted = snapshot
+            .active_tools()
+            .iter()
+            .any(|wanted| (&wanted.name, &wanted.description) == (&tool.name, &tool.description));
+        let waits =
+            former.definition(&tool.name).is_some_and(|former| former.description == tool.description);
+        require(is_wanted || waits, "only a definition that was sent waits", || format!("{tool:?}"))?;
+        coverage.record_if(!is_wanted, "outcome: definition waits");
+    }
+    let wanted = snapshot.active_tools().iter().map(|tool| &*tool.name).filter(|name| *name != "context");
+    let wanted: BTreeSet<&str> = wanted.collect();
+    require(wanted == offered, "the model has the tools of the snapshot", || {
+        format!("{offered:?}, not {wanted:?}")
+    })
 }
 
 /// Notes what came out.

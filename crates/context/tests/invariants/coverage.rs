@@ -38,6 +38,7 @@ const KINDS: &str = "
     request: item removed, request: file opened, request: messages appended, request: nothing appended,
     request: message deleted, request: prompt became a message, request: model switched,
     request: late result, request: tools changed, outcome: tool added, outcome: tools wait,
+    outcome: definition waits,
     outcome: tools declared anew,
     outcome: tool removed, outcome: current, outcome: diff, outcome: body told, outcome: said,
     outcome: closed, outcome: former copy, outcome: stub, outcome: tail, outcome: tail unchanged,

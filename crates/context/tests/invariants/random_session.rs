@@ -144,10 +144,10 @@ fn system(rng: &mut TestRng) -> SystemEntry {
     }
 }
 
-/// Random tools. Some have the names of the layouts' own tools, as a user's tool may.
+/// Random tools. Some have the names of the layouts' own tools, as a user's tool may, and some are a server's.
 fn tools(rng: &mut TestRng) -> Vec<Tool> {
     let count = if rng.one_in(3) { 0 } else { rng.between(1, 4) };
-    let names = ["read", "bash", "context", "dynamic_panel", "edit-file_2"];
+    let names = ["read", "bash", "context", "dynamic_panel", "edit-file_2", "web__get", "web__search"];
     let start = rng.below(names.len());
     let schema = serde_json::json!({
         "type": "object", "strict": true, "required": ["path"],

@@ -160,7 +160,7 @@ fn run_request(
     )?;
     if layout == LayoutName::Strata {
         checks::only_tail_is_volatile(&snapshot, &prompt, coverage)?;
-        checks::tools_are_those_of_the_snapshot(&snapshot, target, &prompt, coverage)?;
+        checks::tools_are_those_of_the_snapshot(&snapshot, target, before, &prompt, coverage)?;
     }
     let shortened = prompt.left_out.iter().any(|left| left.reason == OmissionReason::NoRoom);
     let tools = snapshot.active_tools().to_vec();
