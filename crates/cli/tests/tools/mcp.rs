@@ -42,6 +42,18 @@ pub fn listed(cli: &TestCli) -> Vec<Value> {
     serde_json::from_slice(&ran.stdout).expect("JSON")
 }
 
+/// What the calls of a run were answered with.
+pub fn results(cli: &TestCli, prompt: &str) -> Vec<String> {
+    let ran = cli.print(&["-p", prompt, "--yes", "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let output = String::from_utf8(ran.stdout).expect("text");
+    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
+    events
+        .filter(|event| event["type"] == "tool_execution_end")
+        .map(|event| event["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
 pub fn script(name: &str, arguments: &str) -> String {
     format!(
         "turns:\n  - {{when: {{contains: Call it}}, repeat: always, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}\ndefault: {{text: Done.}}\n"
@@ -147,16 +159,8 @@ fn an_answer_that_is_not_quite_one_is_not_waited_for() {
     let cli = TestCli::with_script("", &script);
     configure(&cli, &hostile(&cli.sandbox, "mangled", "mangled"));
     listed(&cli);
-    let ran = cli.print(&["-p", "Call it", "--yes", "--output", "json"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let output = String::from_utf8(ran.stdout).expect("text");
-    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
-    let results: Vec<String> = events
-        .filter(|event| event["type"] == "tool_execution_end")
-        .map(|event| event["content"][0]["text"].as_str().unwrap_or_default().to_owned())
-        .collect();
     assert_eq!(
-        results,
+        results(&cli, "Call it"),
         [
             "not a number",
             "deep",
