@@ -115,6 +115,11 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
+    /// Ends the connection, and the server's processes with it, also for requests that still wait.
+    pub(crate) fn end(&self) {
+        self.service.cancellation_token().cancel();
+    }
+
     /// Whether the server has forgotten its session since this was last asked, and with it what it was to
     /// tell. The transport begins another one.
     pub fn session_was_renewed(&self) -> bool {

@@ -68,6 +68,9 @@ pub enum ServerError {
     /// A call took too long.
     #[error("it did not answer within {} s", .0.as_secs())]
     CallTimeout(Duration),
+    /// A call took too long, and the server does not say that it is still there, either.
+    #[error("it did not answer within {} s, and then no ping: the connection to it was ended", .0.as_secs())]
+    Hangs(Duration),
     /// It answered a request with an error.
     #[error("it answered with an error: {0}")]
     Answer(String),

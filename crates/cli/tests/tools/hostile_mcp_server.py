@@ -91,6 +91,11 @@ for line in sys.stdin:
             sys.stdout.write(mangled(name, message["params"]["arguments"]).replace("ID", str(number)) + "\n")
             sys.stdout.flush()
             continue
+        how = message["params"]["arguments"].get("how")
+        if how == "stuck":
+            time.sleep(1000)
+        if how == "silent":
+            continue
         if name == "die":
             sys.stderr.write("out of luck\n")
             sys.exit(4)

@@ -134,6 +134,24 @@ fn a_server_that_dies_in_a_call_is_an_error_result_and_a_long_answer_is_cut() {
 }
 
 #[test]
+fn a_server_that_hangs_in_a_call_is_started_again_and_one_that_is_late_is_not() {
+    for (tool, ending, next) in [
+        ("stuck", ", and then no ping: the connection to it was ended. The next call starts it again.", 3),
+        ("silent", ".", 2),
+    ] {
+        let script = format!(
+            "turns:\n  - {{tool_calls: [{{name: hostile__die, arguments: {{how: {tool}}}}}]}}\n  - {{tool_calls: [{{name: hostile__echo, arguments: {{text: hi}}}}]}}\ndefault: {{text: Done.}}\n"
+        );
+        let cli = TestCli::with_script("", &script);
+        configure(&cli, &(hostile(&cli.sandbox, "hostile", "plain") + "call_seconds = 1\n"));
+        listed(&cli);
+        let said = results(&cli, "Call it");
+        assert_eq!(said[0], format!("The MCP server hostile: it did not answer within 1 s{ending}"));
+        assert!(said[1].starts_with(&format!("echo hi of start {next}, ")), "{said:?}");
+    }
+}
+
+#[test]
 fn an_odd_tool_or_part_of_an_answer_costs_no_others() {
     let cli = TestCli::with_script("", &script("hostile__bare", "{}"));
     configure(&cli, &hostile(&cli.sandbox, "hostile", "odd"));
