@@ -26,6 +26,7 @@ mod loading; // ToolLoadingSetting: how the model gets to know tools
 mod login; // Login: tokens by OAuth
 mod message_text; // read_messages: messages also of servers that do not quite write JSON
 mod odd_answers; // answers of which some items are of odd form
+mod page_cursor; // PageCursor: where a list goes on that comes page by page
 mod program; // ProgramTransport: messages on a program's input and output
 mod prompts; // ServerPrompt: a prompt that a server writes
 mod resources; // ServerResource: something to read that a server has
