@@ -7,11 +7,12 @@
 mod client_host; // ServerHost: what a server tells and asks
 mod conversation_link; // ConversationLink: the conversation and the person that servers act for
 mod deferred_tools; // ToolFinder: finds and calls tools that no request declares
-mod found_servers; // FoundServer: a server that the user has set up for another agent
+mod found_servers; // FoundServers: the servers that the user has set up for other agents
 mod jsonc; // parse_jsonc: JSON with comments
 mod loading_plan; // LoadingPlan: which tools requests declare, and what that costs
 mod login; // login_file: where the login at a server is kept
 mod parts; // ServerParts: what a server brings besides tools
+mod placeholders; // Placeholders: what stands for `${NAME}` in the files of other agents
 mod prompts; // prompts of servers as slash commands
 mod questions; // questions of servers to the person
 mod resources; // resources of servers as pages
@@ -51,7 +52,7 @@ use server_tool::McpTool;
 pub(crate) use conversation_link::ConversationLink;
 pub(crate) use deferred_tools::finder_source;
 pub use deferred_tools::shown_call;
-pub use found_servers::{FoundServer, UnusableServer, find_servers};
+pub use found_servers::{FoundServer, FoundServers, UnusableServer, find_servers};
 pub use loading_plan::{LoadingPlan, declaration_tokens};
 pub use login::login_file;
 pub use resources::{AttachedResource, ResourceError};
