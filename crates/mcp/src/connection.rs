@@ -20,8 +20,9 @@ use crate::http_client::{BoundedHttpClient, SessionRenewals};
 use crate::login::{LoginClient, LoginFile, LoginTokens};
 use crate::odd_answers::{ToolPage, read_tool_page};
 use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::program::{MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
-use crate::tool_list::{ServerTool, make_tools, plain_text};
+use crate::tool_list::{ServerTool, make_tools};
 
 /// The most tools of one server.
 const MAX_TOOLS: usize = 1000;

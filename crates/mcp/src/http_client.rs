@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use crate::http_refusal::HttpRefusal;
 use crate::message_text::read_messages;
 
 const JSON: &str = "application/json";
@@ -98,6 +99,9 @@ impl BoundedHttpClient {
         asked: Option<RequestId>,
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, ClientError> {
+        if let Some(refusal) = HttpRefusal::of(&response) {
+            return Err(refusal.into());
+        }
         let status = response.status();
         let header = |name: HeaderName| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
@@ -217,7 +221,10 @@ fn answer_to(asked: &RequestId, mut messages: Vec<ServerJsonRpcMessage>) -> Opti
 }
 
 fn has_type(response: &Response, kind: &str) -> bool {
-    response.headers().get(CONTENT_TYPE).is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
+    let found = response.headers().get(CONTENT_TYPE).map(|found| found.as_bytes());
+    found
+        .and_then(|found| found.get(..kind.len()))
+        .is_some_and(|found| found.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
 /// The rights that a challenge names.

@@ -8,8 +8,8 @@ use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
 use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::results::AnswerParts;
-use crate::tool_list::plain_text;
 
 /// The most prompts of one server.
 const MAX_PROMPTS: usize = 500;
@@ -170,6 +170,6 @@ mod tests {
             description: String::new(),
             arguments: vec![argument("to\u{1b}]0;x\u{7}pic\n", true), argument("b\u{202e}\nc", false)],
         };
-        assert_eq!(prompt.argument_hint(), "TO]0;XPIC [B C]");
+        assert_eq!(prompt.argument_hint(), "TOPIC [B C]");
     }
 }

@@ -12,8 +12,8 @@ use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
 use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::results::{AnswerParts, ResourceLabel};
-use crate::tool_list::plain_text;
 
 /// The most resources of one server that are listed; others can still be read by their address.
 const MAX_RESOURCES: usize = 1000;

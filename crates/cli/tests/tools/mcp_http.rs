@@ -93,6 +93,17 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
     let page = |status, kind: &'static str, text: &'static str| {
         TestServer::start(move |_, _| TestResponse::new(status, kind, text))
     };
+    let header = |status, name, value: &'static str| {
+        TestServer::start(move |_, _| TestResponse::new(status, "text/plain", "").with_header(name, value))
+    };
+    let (redirect, challenge) =
+        (|to| header(307, "location", to), |challenge| header(401, "www-authenticate", challenge));
+    let introduction = |result: Value| {
+        TestServer::start(move |_, request| {
+            let id = &request.body["id"];
+            TestResponse::json(200, &json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        })
+    };
     let cases = [
         (
             page(500, "text/plain", "\u{1b}[31mout of order"),
@@ -102,17 +113,43 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
             page(404, "text/plain", "nothing"),
             "its address answered with HTTP 404 Not Found: nothing: check `url`",
         ),
+        (
+            redirect("/mcp/"),
+            "its address answered with HTTP 307 Temporary Redirect: set `url` to ADDRESS/mcp/ in config.toml",
+        ),
+        (
+            redirect("https://other.example/mcp"),
+            "HTTP 307 Temporary Redirect: set `url` to https://other.example/mcp in config.toml",
+        ),
+        (
+            page(405, "text/plain", ""),
+            "HTTP 405 Method Not Allowed: check `url` in config.toml; it may be a server of the older SSE transport",
+        ),
+        (challenge("Basic realm=\"x\""), "it asks for a password (Basic), which is no login"),
+        (challenge("Bearer"), "it asks for a login: run `hardpan mcp login sN`"),
+        (
+            page(200, "Application/JSON; charset=utf-8", "[1, 2"),
+            "its address answered with no message of the protocol",
+        ),
+        (
+            introduction(json!({"protocolVersion": "2025-06-18", "capabilities": {}})),
+            "it does not speak the protocol: its answer to `initialize` has no serverInfo",
+        ),
+        (
+            introduction(json!({"tools": []})),
+            "its answer to `initialize` has no protocolVersion and no capabilities and no serverInfo",
+        ),
         (page(307, "text/plain", ""), "its address answered with HTTP 307 Temporary Redirect: check `url`"),
         (
             page(200, "text/html", "<p>Hello"),
             "its address answered with text/html, and no message of the protocol",
         ),
         (page(200, "application/json", "[1, 2"), "its address answered with no message of the protocol"),
-        (page(401, "application/json", "{}"), "it asks for a login: run `hardpan mcp login s0`"),
+        (page(401, "application/json", "{}"), "it asks for a login: run `hardpan mcp login sN`"),
     ];
     let cli = TestCli::with_script("", "default: {text: Done.}");
     let address = |(number, (server, _)): (usize, &(TestServer, &str))| {
-        format!("[mcp_servers.s{number}]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url())
+        format!("[mcp_servers.s{number:02}]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url())
     };
     let servers: String = cases.iter().enumerate().map(address).collect();
     // Nobody listens on the first port.
@@ -120,11 +157,11 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
     let rows = listed(&cli);
     let expected = cases
         .iter()
-        .map(|(_, expected)| *expected)
-        .chain(["its address cannot be reached: Connection refused"]);
-    for (number, (row, expected)) in rows.iter().zip(expected).enumerate() {
+        .map(|(server, expected)| expected.replace("ADDRESS", &server.url()))
+        .chain(["its address cannot be reached: Connection refused".to_owned()]);
+    for (row, expected) in rows.iter().zip(expected) {
         let error = row["error"].as_str().expect("an error");
-        let expected = expected.replace("s0", &format!("s{number}"));
+        let expected = expected.replace("sN", &row["name"].to_string().replace('"', ""));
         assert!(error.contains(&expected) && !error.contains("rmcp"), "{expected}: {error}");
     }
     assert_eq!(rows.len(), cases.len() + 1);
