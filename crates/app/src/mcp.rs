@@ -215,7 +215,16 @@ impl McpServers {
             setting: server.config.tools.unwrap_or(self.loading),
             tools: server.listed().clone(),
         };
-        LoadingPlan::new(&self.enabled().map(listed).collect::<Vec<_>>(), target, self.requests)
+        let servers: Vec<ListedServer> = self.enabled().map(listed).collect();
+        LoadingPlan::new(&servers, self.other_tools(), target, self.requests)
+    }
+
+    /// How many tools requests declare that no server brings.
+    fn other_tools(&self) -> usize {
+        let Some(server) = self.servers.first() else { return 0 };
+        let sources = self.servers.iter().map(|server| server_source(&server.name));
+        let sources: Vec<ToolSource> = sources.chain([finder_source()]).collect();
+        server.registry.list().iter().filter(|tool| !sources.contains(&tool.source)).count()
     }
 
     /// Decides how the tools of a new conversation are loaded, and stores that.
@@ -223,7 +232,14 @@ impl McpServers {
         if self.is_decided.swap(true, Ordering::Relaxed) {
             return;
         }
-        let chosen: BTreeSet<ServerName> = self.plan(&agent.target()).on_demand;
+        let plan = self.plan(&agent.target());
+        if let (Some(server), Some(max), false) =
+            (self.servers.first(), plan.max_tools, plan.beyond_limit.is_empty())
+        {
+            let servers = plan.beyond_limit.iter().map(ToString::to_string).collect();
+            server.notices.notice(Notice::McpToolsBeyondLimit { servers, max });
+        }
+        let chosen: BTreeSet<ServerName> = plan.on_demand;
         self.finder.choose(chosen.clone());
         let stored = StoredLoading::new(self.enabled().map(|server| &server.name), &chosen);
         if !stored.is_at_once()

@@ -205,6 +205,13 @@ pub enum Notice {
         /// What is wrong with it.
         error: String,
     },
+    /// Requests take fewer tools than the settings would have them declare.
+    McpToolsBeyondLimit {
+        /// The servers whose tools searches find instead.
+        servers: Vec<String>,
+        /// How many tools a request takes.
+        max: usize,
+    },
     /// A server lists other tools than when the conversation began.
     McpToolsChanged {
         /// Its name.
@@ -356,6 +363,11 @@ impl fmt::Display for Notice {
                 write!(f, "the extension {} was not loaded: {error}", path.display())
             }
             Notice::McpServerFailed { server, error } => write!(f, "the MCP server {server}: {error}"),
+            Notice::McpToolsBeyondLimit { servers, max } => write!(
+                f,
+                "requests to this provider take at most {max} tools: those of MCP servers ({}) are found by tool_search, although `mcp_tools` says \"all\"",
+                servers.join(", ")
+            ),
             Notice::McpToolsChanged { server, changed, removed } => write!(
                 f,
                 "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); requests declare them from the next fold on, so that the cache stays"

@@ -221,7 +221,7 @@ fn answer_to(asked: &RequestId, mut messages: Vec<ServerJsonRpcMessage>) -> Opti
 }
 
 fn has_type(response: &Response, kind: &str) -> bool {
-    let found = response.headers().get(CONTENT_TYPE).map(|found| found.as_bytes());
+    let found = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     found
         .and_then(|found| found.get(..kind.len()))
         .is_some_and(|found| found.eq_ignore_ascii_case(kind.as_bytes()))

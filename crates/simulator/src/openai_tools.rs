@@ -1,5 +1,6 @@
 //! What OpenAI's servers refuse in the tools of a request, on both of their paths.
 
+use hardpan_models::Protocol;
 use hardpan_prompt::ToolBlock;
 use serde_json::Value;
 
@@ -15,9 +16,16 @@ const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value names schemas.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Checks the schema of each tool, which is in this field of it: one that is refused costs the whole
-/// request.
+/// Checks how many tools there are, and the schema of each, which is in this field of it: one that is
+/// refused costs the whole request.
 pub fn check_tools(tools: &[ToolBlock], field: &str) -> Result<(), ErrorReply> {
+    if let Some(max) = Protocol::Openai.traits().max_tools.filter(|max| tools.len() > *max) {
+        let message = format!(
+            "Invalid 'tools': array too long. Expected an array with maximum length {max}, but got an array with length {} instead.",
+            tools.len()
+        );
+        return Err(ErrorReply::invalid(message).with_param("tools").with_code("array_above_max_length"));
+    }
     for (index, block) in tools.iter().enumerate() {
         if let Some(place) = array_without_items(&block.tool.parameters.value(), &mut Vec::new()) {
             let message = format!(

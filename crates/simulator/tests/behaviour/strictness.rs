@@ -296,7 +296,7 @@ async fn a_minute_has_its_limits_and_every_answer_tells_them() {
 }
 
 #[tokio::test]
-async fn openai_refuses_lists_that_do_not_say_of_what() {
+async fn openai_refuses_lists_that_do_not_say_of_what_and_too_many_tools() {
     let provider = in_process_provider(settings());
     for protocol in [Protocol::Openai, Protocol::OpenaiResponses] {
         let tools = |schema: Value| {
@@ -333,6 +333,15 @@ async fn openai_refuses_lists_that_do_not_say_of_what() {
                 )
             );
         }
+        let tool = |number: usize| match protocol {
+            Protocol::Openai => json!({"type": "function", "function": {"name": format!("t{number}")}}),
+            _ => json!({"type": "function", "name": format!("t{number}"), "parameters": {"type": "object"}}),
+        };
+        let many = |count: usize| json!({"tools": (0..count).map(tool).collect::<Vec<_>>()});
+        let (status, error) = refused(&provider, protocol, many(129)).await;
+        let words = "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.";
+        assert_eq!((status, &error["message"], &error["param"]), (400, &json!(words), &json!("tools")));
+        assert_eq!(provider.send(protocol, &body(protocol, many(128))).await.status, 200);
         let whole = object("items", json!({"type": "array", "items": {}}));
         assert_eq!(provider.send(protocol, &body(protocol, tools(whole))).await.status, 200);
     }
