@@ -7,11 +7,12 @@
 mod client_host; // ServerHost: what a server tells and asks
 mod conversation_link; // ConversationLink: the conversation and the person that servers act for
 mod deferred_tools; // ToolFinder: finds and calls tools that no request declares
-mod found_servers; // FoundServer: a server that the user has set up for another agent
+mod found_servers; // FoundServers: the servers that the user has set up for other agents
 mod jsonc; // parse_jsonc: JSON with comments
 mod loading_plan; // LoadingPlan: which tools requests declare, and what that costs
 mod login; // login_file: where the login at a server is kept
 mod parts; // ServerParts: what a server brings besides tools
+mod placeholders; // Placeholders: what stands for `${NAME}` in the files of other agents
 mod prompts; // prompts of servers as slash commands
 mod questions; // questions of servers to the person
 mod resources; // resources of servers as pages
@@ -51,7 +52,7 @@ use server_tool::McpTool;
 pub(crate) use conversation_link::ConversationLink;
 pub(crate) use deferred_tools::finder_source;
 pub use deferred_tools::shown_call;
-pub use found_servers::{FoundServer, UnusableServer, find_servers};
+pub use found_servers::{FoundServer, FoundServers, UnusableServer, find_servers};
 pub use loading_plan::{LoadingPlan, declaration_tokens};
 pub use login::login_file;
 pub use resources::{AttachedResource, ResourceError};
@@ -214,7 +215,16 @@ impl McpServers {
             setting: server.config.tools.unwrap_or(self.loading),
             tools: server.listed().clone(),
         };
-        LoadingPlan::new(&self.enabled().map(listed).collect::<Vec<_>>(), target, self.requests)
+        let servers: Vec<ListedServer> = self.enabled().map(listed).collect();
+        LoadingPlan::new(&servers, self.other_tools(), target, self.requests)
+    }
+
+    /// How many tools requests declare that no server brings.
+    fn other_tools(&self) -> usize {
+        let Some(server) = self.servers.first() else { return 0 };
+        let sources = self.servers.iter().map(|server| server_source(&server.name));
+        let sources: Vec<ToolSource> = sources.chain([finder_source()]).collect();
+        server.registry.list().iter().filter(|tool| !sources.contains(&tool.source)).count()
     }
 
     /// Decides how the tools of a new conversation are loaded, and stores that.
@@ -222,7 +232,14 @@ impl McpServers {
         if self.is_decided.swap(true, Ordering::Relaxed) {
             return;
         }
-        let chosen: BTreeSet<ServerName> = self.plan(&agent.target()).on_demand;
+        let plan = self.plan(&agent.target());
+        if let (Some(server), Some(max), false) =
+            (self.servers.first(), plan.max_tools, plan.beyond_limit.is_empty())
+        {
+            let servers = plan.beyond_limit.iter().map(ToString::to_string).collect();
+            server.notices.notice(Notice::McpToolsBeyondLimit { servers, max });
+        }
+        let chosen: BTreeSet<ServerName> = plan.on_demand;
         self.finder.choose(chosen.clone());
         let stored = StoredLoading::new(self.enabled().map(|server| &server.name), &chosen);
         if !stored.is_at_once()

@@ -205,6 +205,13 @@ pub enum Notice {
         /// What is wrong with it.
         error: String,
     },
+    /// Requests take fewer tools than the settings would have them declare.
+    McpToolsBeyondLimit {
+        /// The servers whose tools searches find instead.
+        servers: Vec<String>,
+        /// How many tools a request takes.
+        max: usize,
+    },
     /// A server lists other tools than when the conversation began.
     McpToolsChanged {
         /// Its name.
@@ -368,6 +375,11 @@ impl fmt::Display for Notice {
                     "the MCP server {server} has other tools now ({changed} new or changed, {removed} gone); {told}requests declare them from the next fold on, so that the cache stays"
                 )
             }
+            Notice::McpToolsBeyondLimit { servers, max } => write!(
+                f,
+                "requests to this provider take at most {max} tools: those of MCP servers ({}) are found by tool_search, although `mcp_tools` says \"all\"",
+                servers.join(", ")
+            ),
             Notice::ExtensionWarning { extension, warning } => write!(f, "extension {extension}: {warning}"),
             Notice::ModelMissing { error } => write!(f, "{error}; the conversation has another model"),
             Notice::UnknownExtensionFlag { name } => {

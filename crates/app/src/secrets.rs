@@ -107,14 +107,19 @@ fn env_secrets(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
         let name = name.trim();
         let value = value.trim().trim_matches(['"', '\'']);
-        let upper = name.to_ascii_uppercase();
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && name.len() <= 64;
-        let is_sample = SAMPLES.iter().any(|sample| value.to_ascii_lowercase().contains(sample));
-        let is_secret = upper.split('_').any(|word| SECRET_WORDS.contains(&word)) || has_password(value);
-        // A number or a path is no password, and would be found all over the code.
-        let is_plain = value.chars().all(|c| c.is_ascii_digit()) || value.starts_with(['/', '.', '$']);
-        (is_name && is_secret && !is_sample && !is_plain).then_some((name, value))
+        (is_name && is_secret_variable(name, value)).then_some((name, value))
     })
+}
+
+/// Whether the value of a variable is a secret, by its name or its form.
+pub(crate) fn is_secret_variable(name: &str, value: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let is_sample = SAMPLES.iter().any(|sample| value.to_ascii_lowercase().contains(sample));
+    let is_secret = upper.split('_').any(|word| SECRET_WORDS.contains(&word)) || has_password(value);
+    // A number or a path is no password, and would be found all over the code.
+    let is_plain = value.chars().all(|c| c.is_ascii_digit()) || value.starts_with(['/', '.', '$']);
+    is_secret && !is_sample && !is_plain
 }
 
 /// Whether a value is an address with a password: `postgres://user:password@host/`.

@@ -89,6 +89,9 @@ struct ServerRow {
     /// The file of another agent that names it, if only that does.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_in: Option<PathBuf>,
+    /// The name that it would get here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adopted_as: Option<String>,
     tools: Vec<ToolRow>,
     /// Its prompts, as commands of a conversation.
     prompts: Vec<String>,
@@ -109,6 +112,8 @@ enum ServerState {
     Failed,
     Disabled,
     NotUsed,
+    /// No server, but a file of another agent that may name some.
+    UnreadableFile,
 }
 
 #[derive(Serialize)]
@@ -151,8 +156,12 @@ fn list(args: &ListArgs) -> Result<()> {
     let mut rows: Vec<ServerRow> =
         reports.into_iter().map(|report| server_row(report, &plan, &target)).collect();
     let found = change::servers_of_others(args.dir.as_deref())?;
-    let new = found.into_iter().filter(|found| !rows.iter().any(|row| row.name == found.name));
-    let new: Vec<ServerRow> = new.map(found_row).collect();
+    let is_known = |found: &FoundServer| {
+        let here = found.server.as_ref().map_or(found.name.as_str(), |(name, _)| name.as_str());
+        rows.iter().any(|row| row.name == here)
+    };
+    let new = found.servers.into_iter().filter(|found| !is_known(found));
+    let new: Vec<ServerRow> = new.map(found_row).chain(found.unreadable.into_iter().map(file_row)).collect();
     rows.extend(new);
     if args.json {
         return output::print_json(&rows);
@@ -188,17 +197,27 @@ fn describe_plan(plan: &LoadingPlan, target: &Target) -> String {
 
 /// A server of another agent, which is not used.
 fn found_row(found: FoundServer) -> ServerRow {
-    let (place, error) = match found.server {
-        Ok((_, config)) => (config.place(), None),
-        Err(error) => (String::new(), Some(error.to_string())),
+    let (place, adopted_as, error) = match found.server {
+        Ok((name, config)) => (config.place(), Some(name.to_string()), None),
+        Err(error) => (String::new(), None, Some(error.to_string())),
     };
+    ServerRow { place, adopted_as, error, ..unused_row(found.name, found.file) }
+}
+
+/// A file of another agent that names nothing that can be read.
+fn file_row((file, reason): (PathBuf, String)) -> ServerRow {
+    ServerRow { state: ServerState::UnreadableFile, error: Some(reason), ..unused_row(String::new(), file) }
+}
+
+fn unused_row(name: String, file: PathBuf) -> ServerRow {
     ServerRow {
-        name: found.name,
-        place,
+        name,
+        place: String::new(),
         state: ServerState::NotUsed,
-        error,
+        error: None,
         logged_in_at: None,
-        found_in: Some(found.file),
+        found_in: Some(file),
+        adopted_as: None,
         tools: Vec::new(),
         prompts: Vec::new(),
         resources: Vec::new(),
@@ -232,6 +251,7 @@ fn server_row(report: ServerReport, plan: &LoadingPlan, target: &Target) -> Serv
         error,
         logged_in_at: report.login.map(|login| login.issuer),
         found_in: None,
+        adopted_as: None,
         tools,
         prompts,
         resources,
@@ -268,11 +288,14 @@ fn describe(row: &ServerRow, plan: &LoadingPlan, target: &Target) -> String {
     if let Some(file) = &row.found_in {
         let (name, file) = (safe(&row.name), safe(&file.to_string_lossy()));
         return match &row.error {
+            Some(error) if row.state == ServerState::UnreadableFile => {
+                format!("{file}\n  cannot be used: it {}\n", safe(error))
+            }
             Some(error) => format!("{name} (in {file})\n  not used, and cannot be: {}\n", safe(error)),
             None => {
-                let place = safe(&row.place);
+                let (place, here) = (safe(&row.place), row.adopted_as.as_deref().unwrap_or_default());
                 format!(
-                    "{name} ({place})\n  not used: it is in {file}; `hardpan mcp adopt {name}` takes it over\n"
+                    "{name} ({place})\n  not used: it is in {file}; `hardpan mcp adopt {here}` takes it over\n"
                 )
             }
         };

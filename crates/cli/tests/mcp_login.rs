@@ -197,7 +197,7 @@ fn processes_that_renew_at_once_do_not_lose_the_login() {
 #[test]
 fn a_denied_login_and_one_from_another_issuer_store_nothing() {
     for (fault, expected) in [
-        (OauthFault::Denies, "the login was denied: access_denied: not[31m today"),
+        (OauthFault::Denies, "the login was denied: access_denied: not today"),
         (OauthFault::ForeignIssuer, "issuer mismatch"),
     ] {
         let server = OauthServer::start(3600, fault);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject,
-    ProgressToken, RequestId, ServerResult,
+    PingRequest, ProgressToken, RequestId, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 
 use crate::client_side::{ClientSide, CountGuard};
 use crate::connection::Connection;
@@ -18,6 +18,9 @@ use crate::results::{CallAnswer, make_answer};
 
 /// How many times the limit of a call it may take in all, however much progress it reports.
 const MAX_EXTENSIONS: u32 = 30;
+
+/// How long a server may take to answer that it is still there, after a request took too long.
+const PING_TIME: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether a request takes too long.
 const CLOCK_STEP: Duration = Duration::from_millis(100);
@@ -41,8 +44,35 @@ impl Connection {
     }
 
     /// Sends a request, and waits for its answer as long as the limit of a call says. A report of progress
-    /// begins the limit anew, and time in which the server waits for a person does not count.
+    /// begins the limit anew, and time in which the server waits for a person does not count. The
+    /// connection to a server that takes too long and does not answer a ping, either, is ended.
     pub(crate) async fn request(
+        &self,
+        request: ClientRequest,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<ServerResult, ServerError> {
+        let answer = self.bounded_request(request, progress).await;
+        match answer {
+            // Further requests would wait as long for nothing.
+            Err(ServerError::CallTimeout(limit)) if !self.answers_ping().await => {
+                self.end();
+                Err(ServerError::Hangs(limit))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Whether the server answers that it is there, with whatever answer.
+    async fn answers_ping(&self) -> bool {
+        let ping = self.service.peer().send_request(ClientRequest::PingRequest(PingRequest::default()));
+        match tokio::time::timeout(PING_TIME, ping).await {
+            Ok(Err(ServiceError::McpError(_))) => true,
+            Ok(answer) => answer.is_ok(),
+            Err(_) => false,
+        }
+    }
+
+    async fn bounded_request(
         &self,
         request: ClientRequest,
         progress: &(dyn Fn(&str) + Send + Sync),

@@ -21,8 +21,8 @@ use tokio::sync::watch;
 
 use crate::forms::{FormAnswer, ServerForm, ServerVisit};
 use crate::login::Login;
+use crate::plain_text::plain_text;
 use crate::sampling::{SamplingAnswer, SamplingRefusal, SamplingRequest};
-use crate::tool_list::plain_text;
 
 /// What a host's answer is awaited by.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -24,6 +24,9 @@ const MAX_SECONDS: u64 = 3600;
 /// The longest name of a server: the name of a tool has to fit behind it.
 const MAX_NAME: usize = 32;
 
+/// The longest beginning of another name that is kept, so that a number fits behind it.
+const MAX_MADE_NAME: usize = 28;
+
 /// The servers of a conversation, by name. Their order is that of their tools in requests.
 pub type ServerConfigs = BTreeMap<ServerName, ServerConfig>;
 
@@ -52,6 +55,19 @@ impl TryFrom<String> for ServerName {
 }
 
 impl ServerName {
+    /// The first name that is free of those made of a name that it has elsewhere: its words, joined by
+    /// `-`, and a number if the name is taken. None if there are no words.
+    pub fn made_of(name: &str, is_free: impl Fn(&ServerName) -> bool) -> Option<Self> {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let plain: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_MADE_NAME).collect();
+        let numbered = |number: usize| match number {
+            1 => plain.clone(),
+            _ => format!("{plain}-{number}"),
+        };
+        let names = (1..100).filter_map(|number| ServerName::try_from(numbered(number)).ok());
+        names.filter(|_| !plain.is_empty()).find(|name| is_free(name))
+    }
+
     /// The name as a text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
-    ServerResult,
-};
+use rmcp::model::{ClientRequest, ListToolsRequest, ProtocolVersion, ServerCapabilities, ServerResult};
 use rmcp::service::{Peer, RunningService, ServiceError, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -22,8 +19,10 @@ use crate::failures::{causes, other_answer, request_error, start_error};
 use crate::http_client::{BoundedHttpClient, SessionRenewals};
 use crate::login::{LoginClient, LoginFile, LoginTokens};
 use crate::odd_answers::{ToolPage, read_tool_page};
+use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::program::{MAX_LINE, ProgramPlace, ProgramTransport, ServerProgram};
-use crate::tool_list::{ServerTool, make_tools, plain_text};
+use crate::tool_list::{ServerTool, make_tools};
 
 /// The most tools of one server.
 const MAX_TOOLS: usize = 1000;
@@ -33,7 +32,7 @@ const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// A server that answers.
 pub struct Connection {
-    name: ServerName,
+    pub(crate) name: ServerName,
     pub(crate) service: RunningService<RoleClient, ClientSide>,
     pub(crate) call_time: Duration,
     error_output: ErrorOutput,
@@ -115,6 +114,11 @@ impl Connection {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
+    /// Ends the connection, and the server's processes with it, also for requests that still wait.
+    pub(crate) fn end(&self) {
+        self.service.cancellation_token().cancel();
+    }
+
     /// Whether the server has forgotten its session since this was last asked, and with it what it was to
     /// tell. The transport begins another one.
     pub fn session_was_renewed(&self) -> bool {
@@ -126,9 +130,10 @@ impl Connection {
         if !self.offers(|capabilities| capabilities.tools.is_some()) {
             return Ok(Vec::new());
         }
-        let (mut listed, mut left_out, mut cursor, mut bytes) = (Vec::new(), Vec::new(), None, 0);
+        let (mut listed, mut left_out, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut cursor = PageCursor::default();
         loop {
-            let page = self.list_page(cursor.take()).await?;
+            let page = self.list_page(&cursor).await?;
             bytes += serde_json::to_vec(&page.tools).map_or(0, |page| page.len());
             let is_empty = page.tools.is_empty();
             listed.extend(page.tools);
@@ -139,8 +144,7 @@ impl Connection {
             if bytes > MAX_LIST_BYTES {
                 return Err(ServerError::TooMuch { max: MAX_LIST_BYTES, what: "bytes of tools" });
             }
-            cursor = page.next;
-            if cursor.is_none() || is_empty {
+            if !cursor.advance(name, page.next) || is_empty {
                 if !left_out.is_empty() {
                     self.service.service().host().tools_left_out(&left_out);
                 }
@@ -149,9 +153,8 @@ impl Connection {
         }
     }
 
-    async fn list_page(&self, cursor: Option<String>) -> Result<ToolPage, ServerError> {
-        let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
+    async fn list_page(&self, cursor: &PageCursor) -> Result<ToolPage, ServerError> {
+        let request = ListToolsRequest { params: Some(cursor.params()), ..ListToolsRequest::default() };
         let answer = self.service.peer().send_request(ClientRequest::ListToolsRequest(request)).await;
         match answer.map_err(|error| self.call_error(error))? {
             ServerResult::ListToolsResult(page) => {

@@ -56,6 +56,24 @@ pub enum ServerError {
     /// Its address answers with something else than a server does.
     #[error("its address answered with {0}: check `url` in config.toml")]
     HttpAnswer(String),
+    /// Its address answers that it is elsewhere.
+    #[error("its address answered with {status}: set `url` to {to} in config.toml")]
+    Moved {
+        /// What it answered.
+        status: String,
+        /// Where it is.
+        to: String,
+    },
+    /// Its address takes no messages.
+    #[error(
+        "its address answered with HTTP 405 Method Not Allowed: check `url` in config.toml; it may be a server of the older SSE transport, which Hardpan does not speak"
+    )]
+    NoPost,
+    /// It asks for a password.
+    #[error(
+        "it asks for a password ({0}), which is no login that Hardpan can make: set `headers` with `Authorization` in config.toml"
+    )]
+    Password(String),
     /// It does not speak the protocol.
     #[error("it does not speak the protocol: {0}")]
     Protocol(String),
@@ -68,6 +86,9 @@ pub enum ServerError {
     /// A call took too long.
     #[error("it did not answer within {} s", .0.as_secs())]
     CallTimeout(Duration),
+    /// A call took too long, and the server does not say that it is still there, either.
+    #[error("it did not answer within {} s, and then no ping: the connection to it was ended", .0.as_secs())]
+    Hangs(Duration),
     /// It answered a request with an error.
     #[error("it answered with an error: {0}")]
     Answer(String),

@@ -7,13 +7,15 @@ use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpError,
 };
+use serde_json::Value;
 
 use crate::config::ServerName;
 use crate::error::ServerError;
 use crate::error_output::ErrorOutput;
+use crate::http_refusal::HttpRefusal;
 use crate::login::LoginError;
+use crate::plain_text::plain_text;
 use crate::program::InputClosed;
-use crate::tool_list::plain_text;
 
 /// Why a server cannot be used that did not begin as the protocol says.
 pub(crate) fn start_error(
@@ -33,7 +35,23 @@ pub(crate) fn start_error(
         error if error.is_authorization_required() => ServerError::LoginRequired(name.clone()),
         ClientInitializeError::ConnectionClosed(_) => ServerError::Ended(error_output.explain()),
         ClientInitializeError::JsonRpcError(error) => ServerError::Answer(plain_text(&error.message, 500)),
+        ClientInitializeError::ExpectedInitResult(Some(result)) => {
+            ServerError::Protocol(missing_fields(&serde_json::to_value(result).unwrap_or_default()))
+        }
+        ClientInitializeError::ExpectedInitResult(None) | ClientInitializeError::ExpectedInitResponse(_) => {
+            other_answer()
+        }
         other => ServerError::Protocol(plain_text(&causes(other), 500)),
+    }
+}
+
+/// What an answer to `initialize` lacks.
+fn missing_fields(answer: &Value) -> String {
+    let fields = ["protocolVersion", "capabilities", "serverInfo"];
+    let missing: Vec<&str> = fields.into_iter().filter(|field| answer[field].is_null()).collect();
+    match missing.is_empty() {
+        true => "its answer to `initialize` has another form than the protocol says".to_owned(),
+        false => format!("its answer to `initialize` has no {}", missing.join(" and no ")),
     }
 }
 
@@ -95,6 +113,14 @@ fn http_error(name: &ServerName, error: &StreamableHttpError<reqwest::Error>) ->
         StreamableHttpError::Auth(_)
         | StreamableHttpError::AuthRequired(_)
         | StreamableHttpError::InsufficientScope(_) => return None,
+        StreamableHttpError::Io(error) => match HttpRefusal::within(error) {
+            Some(HttpRefusal::Moved { status, to }) => {
+                ServerError::Moved { status: format!("HTTP {status}"), to: plain_text(to, 300) }
+            }
+            Some(HttpRefusal::NoPost) => ServerError::NoPost,
+            Some(HttpRefusal::Password { scheme }) => ServerError::Password(plain_text(scheme, 40)),
+            None => ServerError::Broken(plain_text(&error.to_string(), 300)),
+        },
         StreamableHttpError::Client(error) if error.is_connect() => {
             ServerError::Unreachable(plain_text(&innermost(error), 300))
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::tool_list::plain_text;
+use crate::plain_text::plain_text;
 
 /// The most fields of one form.
 const MAX_FIELDS: usize = 30;
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(ServerForm::new("x", &nested), Err(FormError::UnknownType("a".into())));
         let form = ServerForm::new("a\u{1b}[31mb", &json!({"properties": {"n": {"type": "boolean"}}}));
         let form = form.expect("a form");
-        assert_eq!((form.message.as_str(), form.fields.len()), ("a[31mb", 1));
+        assert_eq!((form.message.as_str(), form.fields.len()), ("ab", 1));
         assert_eq!(ServerVisit::new("x", "file:///etc/passwd"), Err(FormError::NoAddress));
         let visit = ServerVisit::new("x", "https://user@example.com/a").expect("a visit");
         assert_eq!(visit.host, "example.com");

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use crate::http_refusal::HttpRefusal;
 use crate::message_text::read_messages;
 
 const JSON: &str = "application/json";
@@ -43,16 +44,34 @@ pub(crate) struct BoundedHttpClient {
 
 /// Whether the server has forgotten its session, so that another one begins.
 #[derive(Clone, Default)]
-pub(crate) struct SessionRenewals(Arc<AtomicBool>);
+pub(crate) struct SessionRenewals {
+    has_forgotten: Arc<AtomicBool>,
+    /// The request that it refused last because of that.
+    refused: Arc<Mutex<Option<RequestId>>>,
+}
 
 impl SessionRenewals {
     fn note(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.has_forgotten.store(true, Ordering::Relaxed);
     }
 
     /// Whether it has since this was last called.
     pub fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
+        self.has_forgotten.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether another session is worth a try for a request: if one was begun for it, what the server
+    /// says of sessions has another reason.
+    fn may_help(&self, asked: Option<&RequestId>) -> bool {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match asked {
+            Some(asked) if refused.as_ref() == Some(asked) => false,
+            Some(asked) => {
+                *refused = Some(asked.clone());
+                true
+            }
+            None => true,
+        }
     }
 }
 
@@ -77,8 +96,12 @@ impl BoundedHttpClient {
     async fn refusal(
         &self,
         response: Response,
+        asked: Option<RequestId>,
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, ClientError> {
+        if let Some(refusal) = HttpRefusal::of(&response) {
+            return Err(refusal.into());
+        }
         let status = response.status();
         let header = |name: HeaderName| {
             response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
@@ -104,11 +127,20 @@ impl BoundedHttpClient {
         let is_refused_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let is_json = has_type(&response, JSON) && !is_refused_login;
         let body = self.read_body(response, MAX_REFUSAL).await?.unwrap_or_default();
+        // Servers that were started again say so in words of their own.
+        let is_forgotten = has_session && status == StatusCode::BAD_REQUEST && speaks_of_session(&body);
+        if is_forgotten && self.renewals.may_help(asked.as_ref()) {
+            self.renewals.note();
+            return Err(StreamableHttpError::SessionExpired);
+        }
         // A refusal may be an answer of the protocol.
         if let Ok(message @ JsonRpcMessage::Error(_)) = serde_json::from_slice::<ServerJsonRpcMessage>(&body)
             && is_json
         {
-            return Ok(StreamableHttpPostResponse::Json(message, session));
+            return Ok(match asked {
+                Some(asked) => StreamableHttpPostResponse::Json(with_id(message, asked), session),
+                None => StreamableHttpPostResponse::Accepted,
+            });
         }
         if let Some(temporary) = temporary {
             return Err(temporary.into());
@@ -127,7 +159,8 @@ impl BoundedHttpClient {
         let session =
             response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         if has_type(&response, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(bounded_events(response, max_event), session));
+            let events = bounded_events(response, asked, max_event);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let content_type = response
             .headers()
@@ -150,8 +183,27 @@ impl BoundedHttpClient {
             Some(message) => message,
             None => serde_json::from_slice(&body).map_err(StreamableHttpError::Deserialize)?,
         };
-        Ok(StreamableHttpPostResponse::Json(message, session))
+        Ok(StreamableHttpPostResponse::Json(with_id(message, asked), session))
     }
+}
+
+/// An answer as the one to a request, which it is: what a server could not make out has no number, and
+/// some give their own. Nothing else would end the wait for it.
+fn with_id(message: ServerJsonRpcMessage, asked: RequestId) -> ServerJsonRpcMessage {
+    match message {
+        JsonRpcMessage::Error(error) => JsonRpcMessage::error(error.error, Some(asked)),
+        JsonRpcMessage::Response(mut response) => {
+            response.id = asked;
+            JsonRpcMessage::Response(response)
+        }
+        other => other,
+    }
+}
+
+/// Whether a refusal says that the server does not know the session.
+fn speaks_of_session(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body).to_lowercase();
+    text.contains("session") || text.contains("not initialized") || text.contains("uninitialized")
 }
 
 /// The message of these that answers a request; the only one, if there is one.
@@ -169,7 +221,10 @@ fn answer_to(asked: &RequestId, mut messages: Vec<ServerJsonRpcMessage>) -> Opti
 }
 
 fn has_type(response: &Response, kind: &str) -> bool {
-    response.headers().get(CONTENT_TYPE).is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
+    let found = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    found
+        .and_then(|found| found.get(..kind.len()))
+        .is_some_and(|found| found.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
 /// The rights that a challenge names.
@@ -184,7 +239,11 @@ fn scope_of(challenge: &str) -> Option<String> {
 }
 
 /// The events of a stream, which ends with an error once one is too long.
-fn bounded_events(response: Response, max: usize) -> BoxStream<'static, Result<Sse, SseError>> {
+fn bounded_events(
+    response: Response,
+    asked: Option<RequestId>,
+    max: usize,
+) -> BoxStream<'static, Result<Sse, SseError>> {
     let (mut length, mut was_end) = (0_usize, false);
     let bounded = response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(io::Error::other)?;
@@ -198,20 +257,34 @@ fn bounded_events(response: Response, max: usize) -> BoxStream<'static, Result<S
         }
         Ok(chunk)
     });
-    SseStream::from_bytes_stream(bounded).map(|event| event.map(readable_event)).boxed()
+    SseStream::from_bytes_stream(bounded)
+        .map(move |event| event.map(|event| readable_event(event, asked.as_ref())))
+        .boxed()
 }
 
-/// An event whose data the transport can read, if they are a message.
-fn readable_event(mut event: Sse) -> Sse {
-    if let Some(data) = event.data.as_deref()
-        && serde_json::from_str::<ServerJsonRpcMessage>(data).is_err()
-        && let Some(messages) = read_messages(data.as_bytes())
-        && let [message] = &messages[..]
-        && let Ok(data) = serde_json::to_string(message)
-    {
+/// An event whose data the transport can read, if they are a message. An error without a number is about
+/// the request that the stream answers.
+fn readable_event(mut event: Sse, asked: Option<&RequestId>) -> Sse {
+    let Some(data) = event.data.as_deref() else { return event };
+    let read = serde_json::from_str::<ServerJsonRpcMessage>(data);
+    let is_plain = read.is_ok();
+    let message = match read.ok().or_else(|| only_message(data)) {
+        Some(JsonRpcMessage::Error(error)) if error.id.is_none() && asked.is_some() => {
+            JsonRpcMessage::error(error.error, asked.cloned())
+        }
+        Some(message) if !is_plain => message,
+        _ => return event,
+    };
+    if let Ok(data) = serde_json::to_string(&message) {
         event.data = Some(data);
     }
     event
+}
+
+/// The message in a text that holds one, and is not quite JSON.
+fn only_message(text: &str) -> Option<ServerJsonRpcMessage> {
+    let mut messages = read_messages(text.as_bytes())?;
+    messages.pop().filter(|_| messages.is_empty())
 }
 
 impl StreamableHttpClient for BoundedHttpClient {
@@ -260,13 +333,13 @@ impl StreamableHttpClient for BoundedHttpClient {
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        if !status.is_success() {
-            return self.refusal(response, has_session).await;
-        }
         let asked = match message {
             JsonRpcMessage::Request(request) => Some(request.id),
             _ => None,
         };
+        if !status.is_success() {
+            return self.refusal(response, asked, has_session).await;
+        }
         self.answer(response, asked, max_sse_event_size).await
     }
 

@@ -22,10 +22,13 @@ mod error_output; // ErrorOutput: what a program said before it ended
 mod failures; // what errors of the protocol's crate mean for the person
 mod forms; // ServerForm: what a server asks a person for
 mod http_client; // BoundedHttpClient: messages over HTTP, whose answers are bounded
+mod http_refusal; // HttpRefusal: what an address answers that says more than its status
 mod loading; // ToolLoadingSetting: how the model gets to know tools
 mod login; // Login: tokens by OAuth
 mod message_text; // read_messages: messages also of servers that do not quite write JSON
 mod odd_answers; // answers of which some items are of odd form
+mod page_cursor; // PageCursor: where a list goes on that comes page by page
+mod plain_text; // plain_text: texts of servers without what steers a terminal
 mod program; // ProgramTransport: messages on a program's input and output
 mod prompts; // ServerPrompt: a prompt that a server writes
 mod resources; // ServerResource: something to read that a server has

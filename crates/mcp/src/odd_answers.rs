@@ -3,8 +3,8 @@
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
 
+use crate::plain_text::plain_text;
 use crate::results::{CallAnswer, make_answer};
-use crate::tool_list::plain_text;
 
 /// A page of a server's tools.
 pub(crate) struct ToolPage {

@@ -1,17 +1,15 @@
 //! [`ServerPrompt`]: a prompt that a server writes when it is asked for it.
 
 use hardpan_prompt::Image;
-use rmcp::model::{
-    ClientRequest, GetPromptRequest, GetPromptRequestParams, JsonObject, PaginatedRequestParams, Role,
-    ServerResult,
-};
+use rmcp::model::{ClientRequest, GetPromptRequest, GetPromptRequestParams, JsonObject, Role, ServerResult};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
+use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::results::AnswerParts;
-use crate::tool_list::plain_text;
 
 /// The most prompts of one server.
 const MAX_PROMPTS: usize = 500;
@@ -85,18 +83,16 @@ impl Connection {
         if !self.offers_prompts() {
             return Ok(Vec::new());
         }
-        let (mut prompts, mut cursor) = (Vec::new(), None);
+        let (mut prompts, mut cursor) = (Vec::new(), PageCursor::default());
         loop {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-            let page = self.service.peer().list_prompts(Some(params)).await;
+            let page = self.service.peer().list_prompts(Some(cursor.params())).await;
             let page = page.map_err(|error| self.call_error(error))?;
             let is_empty = page.prompts.is_empty();
             prompts.extend(page.prompts.into_iter().map(make_prompt));
             if prompts.len() > MAX_PROMPTS {
                 return Err(ServerError::TooMuch { max: MAX_PROMPTS, what: "prompts" });
             }
-            cursor = page.next_cursor;
-            if cursor.is_none() || is_empty {
+            if !cursor.advance(&self.name, page.next_cursor) || is_empty {
                 break;
             }
         }
@@ -174,6 +170,6 @@ mod tests {
             description: String::new(),
             arguments: vec![argument("to\u{1b}]0;x\u{7}pic\n", true), argument("b\u{202e}\nc", false)],
         };
-        assert_eq!(prompt.argument_hint(), "TO]0;XPIC [B C]");
+        assert_eq!(prompt.argument_hint(), "TOPIC [B C]");
     }
 }

@@ -4,15 +4,16 @@
 
 use hardpan_prompt::Image;
 use rmcp::model::{
-    ClientRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+    ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceTemplate, ServerResult,
     SubscribeRequestParams, UnsubscribeRequestParams,
 };
 
 use crate::connection::Connection;
 use crate::error::ServerError;
 use crate::failures::other_answer;
+use crate::page_cursor::PageCursor;
+use crate::plain_text::plain_text;
 use crate::results::{AnswerParts, ResourceLabel};
-use crate::tool_list::plain_text;
 
 /// The most resources of one server that are listed; others can still be read by their address.
 const MAX_RESOURCES: usize = 1000;
@@ -68,10 +69,9 @@ impl Connection {
         if !self.offers_resources() {
             return Ok(found);
         }
-        let mut cursor = None;
+        let mut cursor = PageCursor::default();
         loop {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-            let page = self.service.peer().list_resources(Some(params)).await;
+            let page = self.service.peer().list_resources(Some(cursor.params())).await;
             let page = page.map_err(|error| self.call_error(error))?;
             let is_empty = page.resources.is_empty();
             found.listed.extend(page.resources.into_iter().map(|resource| ServerResource {
@@ -79,14 +79,12 @@ impl Connection {
                 uri: resource.uri,
                 is_template: false,
             }));
-            cursor = page.next_cursor;
-            if cursor.is_none() || is_empty || found.listed.len() > MAX_RESOURCES {
+            let is_over = !cursor.advance(&self.name, page.next_cursor) || is_empty;
+            if is_over || found.listed.len() > MAX_RESOURCES {
                 break;
             }
         }
-        // Many servers know no templates.
-        let templates = self.service.peer().list_resource_templates(None).await;
-        let templates = templates.map(|page| page.resource_templates).unwrap_or_default();
+        let templates = self.list_templates().await;
         found.is_cut = found.listed.len() > MAX_RESOURCES || templates.len() > MAX_RESOURCES;
         found.listed.truncate(MAX_RESOURCES);
         found.listed.extend(templates.into_iter().take(MAX_RESOURCES).map(|template| ServerResource {
@@ -95,6 +93,20 @@ impl Connection {
             is_template: true,
         }));
         Ok(found)
+    }
+
+    /// The templates of the server, a few more than are kept. Many servers know none.
+    async fn list_templates(&self) -> Vec<ResourceTemplate> {
+        let (mut templates, mut cursor) = (Vec::new(), PageCursor::default());
+        while let Ok(page) = self.service.peer().list_resource_templates(Some(cursor.params())).await {
+            let is_empty = page.resource_templates.is_empty();
+            templates.extend(page.resource_templates);
+            let is_over = !cursor.advance(&self.name, page.next_cursor) || is_empty;
+            if is_over || templates.len() > MAX_RESOURCES {
+                break;
+            }
+        }
+        templates
     }
 
     /// Reads a resource.

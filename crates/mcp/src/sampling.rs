@@ -128,7 +128,7 @@ impl SamplingRequest {
                 break;
             }
         }
-        crate::tool_list::plain_text(&text, max)
+        crate::plain_text::plain_text(&text, max)
     }
 }
 

@@ -189,6 +189,10 @@ impl SchemaWork<'_> {
                 normal.insert(name.to_owned(), value);
             }
         }
+        // OpenAI refuses lists that do not say of what.
+        if normal.get("type").is_some_and(allows_array) && !normal.contains_key("items") {
+            normal.insert("items".into(), json!({}));
+        }
         normal
     }
 
@@ -260,6 +264,10 @@ impl SchemaWork<'_> {
         }
         normal
     }
+}
+
+fn allows_array(kind: &Value) -> bool {
+    kind == "array" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
 }
 
 fn is_list_of_names(value: &Value) -> bool {
@@ -351,7 +359,7 @@ mod tests {
                 "a": {"type": "string"},
                 "b": {"minimum": 1},
                 "c": {"type": ["string", "null"], "x-own": {"type": "any"}},
-                "d": {"type": "array", "prefixItems": [{"type": "string"}, {}]},
+                "d": {"type": "array", "prefixItems": [{"type": "string"}, {}], "items": {}},
                 "required": {"type": "boolean", "default": {"$ref": "#/x"}},
                 "f": {},
                 "type": {"type": "string", "enum": ["$ref", null]},
@@ -361,6 +369,39 @@ mod tests {
         let schema = normalise_schema(&json!({"properties": {"a": {"description": long}}}));
         let described = schema["properties"]["a"]["description"].as_str().expect("a text");
         assert!(described.len() <= MAX_ARGUMENT_DESCRIPTION + 6 && described.ends_with(". […]"));
+    }
+
+    #[test]
+    fn every_list_says_of_what_it_is() {
+        let list = json!({"type": "array"});
+        let odd = json!({
+            "properties": {
+                "a": list,
+                "b": {"type": ["array", "null"], "items": "string"},
+                "c": {"type": "object", "properties": {"d": {"anyOf": [{"type": "array", "items": null}, {"type": "null"}]}}},
+                "e": {"type": "array", "items": list},
+                "f": {"$ref": "#/$defs/list"},
+                "g": {"type": "array", "items": true},
+            },
+            "additionalProperties": list,
+            "$defs": {"list": list},
+        });
+        let list = json!({"type": "array", "items": {}});
+        assert_eq!(
+            normalise_schema(&odd),
+            json!({
+                "type": "object",
+                "properties": {
+                    "a": list,
+                    "b": {"type": ["array", "null"], "items": {}},
+                    "c": {"type": "object", "properties": {"d": {"anyOf": [list, {"type": "null"}]}}},
+                    "e": {"type": "array", "items": list},
+                    "f": list,
+                    "g": {"type": "array", "items": true},
+                },
+                "additionalProperties": list,
+            })
+        );
     }
 
     #[test]

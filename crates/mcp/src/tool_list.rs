@@ -6,6 +6,7 @@ use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::plain_text::plain_text;
 use crate::schema::{normalise_schema, rename_arguments};
 
 /// The longest name of a tool that all providers take.
@@ -90,27 +91,6 @@ fn exposed_name(server: &str, tool: &str, taken: &BTreeSet<String>) -> String {
     format!("{kept}_{hash}")
 }
 
-/// Whether a character is read by a model, but not seen by a person, or changes the order of those that are.
-fn is_hidden(c: char) -> bool {
-    let is_control = c.is_control() && !matches!(c, '\n' | '\t');
-    is_control
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}'
-        )
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// A text without hidden characters, and of at most `max` bytes.
-pub(crate) fn plain_text(text: &str, max: usize) -> String {
-    let text: String = text.chars().filter(|c| !is_hidden(*c)).collect();
-    let text = text.trim();
-    match text.len() <= max {
-        true => text.to_owned(),
-        false => format!("{}…", &text[..text.floor_char_boundary(max)]),
-    }
-}
-
 /// A plain text of at most `max` bytes, which ends with a whole sentence or word where it is cut.
 pub(crate) fn cut_text(text: &str, max: usize) -> String {
     let text = plain_text(text, usize::MAX);
@@ -146,13 +126,6 @@ mod tests {
             name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
             "{name}"
         );
-    }
-
-    #[test]
-    fn what_a_person_does_not_see_the_model_does_not_read() {
-        let hidden =
-            "Adds\u{200b} two\u{e0041}\u{e007f} numbers\u{202e}.\u{2066}\u{1b}[2J\u{feff}\n👩‍👩‍👧 می‌خواهم";
-        assert_eq!(plain_text(hidden, 1000), "Adds two numbers.[2J\n👩‍👩‍👧 می‌خواهم");
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct ProtocolTraits {
     pub detached_signatures: bool,
     /// The model's messages must alternate with the user's, so neighbours are sent as one.
     pub alternating_roles: bool,
+    /// How many tools a request may declare; none if no limit is documented.
+    pub max_tools: Option<usize>,
 }
 
 impl Protocol {
@@ -54,6 +56,7 @@ impl Protocol {
                 version_after_base_url: true,
                 detached_signatures: false,
                 alternating_roles: false,
+                max_tools: None,
             },
             Protocol::Openai => ProtocolTraits {
                 signed_reasoning: false,
@@ -62,6 +65,7 @@ impl Protocol {
                 version_after_base_url: false,
                 detached_signatures: false,
                 alternating_roles: false,
+                max_tools: Some(128),
             },
             Protocol::Gemini => ProtocolTraits {
                 signed_reasoning: true,
@@ -70,6 +74,7 @@ impl Protocol {
                 version_after_base_url: true,
                 detached_signatures: true,
                 alternating_roles: true,
+                max_tools: None,
             },
             Protocol::OpenaiResponses => ProtocolTraits {
                 signed_reasoning: true,
@@ -78,6 +83,7 @@ impl Protocol {
                 version_after_base_url: false,
                 detached_signatures: false,
                 alternating_roles: false,
+                max_tools: Some(128),
             },
         }
     }

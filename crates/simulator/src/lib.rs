@@ -43,6 +43,7 @@ mod gemini; // the server of Gemini's own protocol
 mod in_process; // InProcessTransport: the engine as a transport
 mod openai_chat; // the server of OpenAI Chat Completions
 mod openai_responses; // the server of OpenAI Responses
+mod openai_tools; // what OpenAI's servers refuse in tools
 mod reply; // Reply: a response with its delays
 mod request_log; // RequestLog: requests and their bills as JSON lines
 mod script; // Script: answers from a YAML file

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::answer::SimulatedAnswer;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
+use crate::openai_tools::check_tools;
 use crate::server_codec::{Endpoint, ServerCodec};
 use crate::tool_choice::ToolChoice;
 use crate::wire::{AnswerHead, StreamEvent};
@@ -66,6 +67,7 @@ impl ServerCodec for OpenaiServer {
                 .with_param("max_tokens"));
         }
         check_reasoning_model(decoded, model, profile)?;
+        check_tools(&decoded.prompt.tools, "function.parameters")?;
         let is_many = decoded.other.get("n").is_some_and(|n| n.as_str() != "1" && n.as_str() != "null");
         if is_many {
             return Err(ErrorReply::invalid("the simulator gives one answer: n must be 1").with_param("n"));

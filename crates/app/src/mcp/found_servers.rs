@@ -1,19 +1,29 @@
-//! [`FoundServer`]: a server that is set up for another agent, in its own files. They are read and never
-//! written, and nothing in them runs until the user has taken a server over into `config.toml`.
+//! [`FoundServers`]: the servers that are set up for other agents, in their own files. These are read and
+//! never written, and nothing in them runs until the user has taken a server over into `config.toml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hardpan_files::read_small_text;
+use hardpan_files::{UnreadableReason, read_small_text};
 use hardpan_mcp::{InvalidServerName, ServerConfig, ServerConfigError, ServerName, ServerTransport};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::jsonc::parse_jsonc;
+use super::placeholders::{Placeholders, Variable};
 
 /// The largest file that is read, in bytes. Claude Code keeps much else in its own.
 const MAX_FILE: u64 = 32 << 20;
+
+/// What the files of other agents name.
+#[derive(Debug, Default)]
+pub struct FoundServers {
+    /// The servers, file by file.
+    pub servers: Vec<FoundServer>,
+    /// The files that are there, but name nothing that can be read, and why.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
 
 /// A server that another agent would use.
 #[derive(Debug)]
@@ -22,7 +32,7 @@ pub struct FoundServer {
     pub name: String,
     /// The file that names it.
     pub file: PathBuf,
-    /// What Hardpan would run or reach.
+    /// What Hardpan would run or reach, and under which name.
     pub server: Result<(ServerName, ServerConfig), UnusableServer>,
 }
 
@@ -42,48 +52,89 @@ pub enum UnusableServer {
     #[error("it speaks `{0}`; Hardpan speaks stdio and streamable HTTP")]
     Transport(String),
     /// It has a place for a value that is known elsewhere.
-    #[error("it needs a value for {0}: add the server with `hardpan mcp add`")]
+    #[error("it needs a value for {0}: set it, or add the server with `hardpan mcp add`")]
     Placeholder(String),
+    /// It has a place for a value that no file should have.
+    #[error(
+        "it needs the value of {0} here, which looks like a secret and would be stored in config.toml: add the server with `hardpan mcp add`"
+    )]
+    Secret(String),
 }
 
-/// The servers in the files of other agents: those in the project's root, and those of the user. A file that
-/// is not there, or is no JSON or TOML, names none.
-pub fn find_servers(root: &Path, home: Option<&Path>) -> Vec<FoundServer> {
-    let mut found = Vec::new();
-    let json = |path: PathBuf| -> Option<(PathBuf, Value)> {
-        let value = parse_jsonc(&read_small_text(&path, MAX_FILE).ok()?)?;
-        Some((path, value))
-    };
-    let project =
-        [(".mcp.json", "mcpServers"), (".cursor/mcp.json", "mcpServers"), (".vscode/mcp.json", "servers")];
-    for (name, key) in project {
-        if let Some((path, value)) = json(root.join(name)) {
-            collect(&mut found, &path, &value[key], root);
+/// The servers in the files of other agents: those in the project's root, and those of the user, with the
+/// variables of the user's environment.
+pub fn find_servers(
+    root: &Path,
+    home: Option<&Path>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> FoundServers {
+    let mut search = Search { found: FoundServers::default(), places: Placeholders { root, environment } };
+    for (name, key) in
+        [(".mcp.json", "mcpServers"), (".cursor/mcp.json", "mcpServers"), (".vscode/mcp.json", "servers")]
+    {
+        search.read(root.join(name), json, &[&[key]]);
+    }
+    let Some(home) = home else { return search.found };
+    let project = root.to_string_lossy();
+    let claude: [&[&str]; 2] = [&["projects", &project, "mcpServers"], &["mcpServers"]];
+    search.read(home.join(".claude.json"), json, &claude);
+    search.read(home.join(".cursor/mcp.json"), json, &[&["mcpServers"]]);
+    search.read(home.join(".codex/config.toml"), toml, &[&["mcp_servers"]]);
+    search.found
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    parse_jsonc(text).map_err(|error| format!("is no JSON: {error}"))
+}
+
+fn toml(text: &str) -> Result<Value, String> {
+    toml::from_str(text).map_err(|error| format!("is no TOML: {}", error.message()))
+}
+
+struct Search<'a> {
+    found: FoundServers,
+    places: Placeholders<'a>,
+}
+
+impl Search<'_> {
+    /// Reads a file that may be there, and has tables of servers at these places.
+    fn read(&mut self, file: PathBuf, parse: fn(&str) -> Result<Value, String>, tables: &[&[&str]]) {
+        let value = match read_small_text(&file, MAX_FILE) {
+            Ok(text) => parse(&text),
+            Err(UnreadableReason::Missing) => return,
+            Err(reason) => Err(reason.to_string()),
+        };
+        match value {
+            Ok(value) => {
+                for table in tables {
+                    self.collect(&file, table.iter().fold(&value, |value, key| &value[key]), table);
+                }
+            }
+            Err(reason) => self.found.unreadable.push((file, reason)),
         }
     }
-    let Some(home) = home else { return found };
-    if let Some((path, value)) = json(home.join(".claude.json")) {
-        collect(&mut found, &path, &value["projects"][&*root.to_string_lossy()]["mcpServers"], root);
-        collect(&mut found, &path, &value["mcpServers"], root);
+
+    fn collect(&mut self, file: &Path, servers: &Value, table: &[&str]) {
+        let Some(servers) = servers.as_object() else {
+            if !servers.is_null() {
+                let reason = format!("has a `{}` that is no table of servers", table.join("."));
+                self.found.unreadable.push((file.to_owned(), reason));
+            }
+            return;
+        };
+        for (name, entry) in servers {
+            let server = server_name(name)
+                .map_err(UnusableServer::from)
+                .and_then(|server| Ok((server, server_config(entry, &self.places)?)));
+            self.found.servers.push(FoundServer { name: name.clone(), file: file.to_owned(), server });
+        }
     }
-    if let Some((path, value)) = json(home.join(".cursor/mcp.json")) {
-        collect(&mut found, &path, &value["mcpServers"], root);
-    }
-    let path = home.join(".codex/config.toml");
-    let codex = read_small_text(&path, MAX_FILE).ok().and_then(|text| toml::from_str::<Value>(&text).ok());
-    if let Some(value) = codex {
-        collect(&mut found, &path, &value["mcp_servers"], root);
-    }
-    found
 }
 
-fn collect(found: &mut Vec<FoundServer>, file: &Path, servers: &Value, root: &Path) {
-    for (name, entry) in servers.as_object().into_iter().flatten() {
-        let server = ServerName::try_from(name.clone())
-            .map_err(UnusableServer::from)
-            .and_then(|server| Ok((server, server_config(entry, root)?)));
-        found.push(FoundServer { name: name.clone(), file: file.to_owned(), server });
-    }
+/// The name here of a server that has this name elsewhere.
+fn server_name(name: &str) -> Result<ServerName, InvalidServerName> {
+    let is_free = |_: &ServerName| true;
+    ServerName::try_from(name.to_owned()).or_else(|invalid| ServerName::made_of(name, is_free).ok_or(invalid))
 }
 
 /// An entry of any of these files; each agent has its own names for some of the settings.
@@ -111,13 +162,13 @@ struct ForeignEntry {
     tool_timeout_sec: Option<f64>,
 }
 
-fn server_config(entry: &Value, root: &Path) -> Result<ServerConfig, UnusableServer> {
+fn server_config(entry: &Value, places: &Placeholders<'_>) -> Result<ServerConfig, UnusableServer> {
     let entry: ForeignEntry =
         serde_json::from_value(entry.clone()).map_err(|error| UnusableServer::Form(error.to_string()))?;
     if let Some(kind) = entry.kind.as_deref().filter(|kind| matches!(*kind, "sse" | "ws" | "websocket")) {
         return Err(UnusableServer::Transport(kind.to_owned()));
     }
-    let fill = |text: &str| fill_in(text, root);
+    let fill = |text: &str| places.fill_in(text);
     let transport = match (entry.command, entry.url) {
         (None, None) => return Err(ServerConfigError::NoTransport.into()),
         (Some(_), Some(_)) => return Err(ServerConfigError::TwoTransports.into()),
@@ -126,7 +177,11 @@ fn server_config(entry: &Value, root: &Path) -> Result<ServerConfig, UnusableSer
             for (name, value) in entry.env {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 // A variable that goes through as it is.
-                if variable(&value) == Some(&name) {
+                let is_passed = |variable: &Variable<'_>| {
+                    let is_set = || (places.environment)(&name).is_some();
+                    variable.name == name && (variable.default.is_none() || is_set())
+                };
+                if Variable::parse(&value).is_some_and(|variable| is_passed(&variable)) {
                     pass_environment.push(name);
                 } else {
                     env.insert(name, fill(&value)?);
@@ -143,9 +198,9 @@ fn server_config(entry: &Value, root: &Path) -> Result<ServerConfig, UnusableSer
         (None, Some(url)) => {
             let (mut headers, mut bearer_token_env) = (BTreeMap::new(), entry.bearer_token_env_var);
             for (name, value) in entry.headers {
-                let token = value.strip_prefix("Bearer ").and_then(variable);
+                let token = value.strip_prefix("Bearer ").and_then(Variable::parse);
                 match token.filter(|_| name.eq_ignore_ascii_case("authorization")) {
-                    Some(token) => bearer_token_env = Some(token.to_owned()),
+                    Some(token) => bearer_token_env = Some(token.name.to_owned()),
                     None => {
                         headers.insert(name, fill(&value)?);
                     }
@@ -166,40 +221,15 @@ fn server_config(entry: &Value, root: &Path) -> Result<ServerConfig, UnusableSer
     serde_json::from_value(config.to_settings()).map_err(|error| UnusableServer::Form(error.to_string()))
 }
 
-/// The variable in `${NAME}` or `${env:NAME}`, if the text is nothing else.
-fn variable(text: &str) -> Option<&str> {
-    let name = text.strip_prefix("${")?.strip_suffix('}')?;
-    let name = name.strip_prefix("env:").unwrap_or(name);
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_name.then_some(name)
-}
-
-/// A text with the workspace's folder and the defaults of variables filled in. Other places for values are
-/// an error: a value of the user's environment would be stored in a file.
-fn fill_in(text: &str, root: &Path) -> Result<String, UnusableServer> {
-    let (mut filled, mut rest) = (String::new(), text);
-    while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else { break };
-        let inside = &rest[start + 2..start + length];
-        filled.push_str(&rest[..start]);
-        match (inside, inside.split_once(":-")) {
-            ("workspaceFolder" | "workspaceRoot", _) => filled.push_str(&root.to_string_lossy()),
-            (_, Some((_, default))) => filled.push_str(default),
-            _ => return Err(UnusableServer::Placeholder(format!("${{{inside}}}"))),
-        }
-        rest = &rest[start + length + 1..];
-    }
-    filled.push_str(rest);
-    Ok(filled)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     fn settings(entry: &Value) -> Result<Value, String> {
-        let config = server_config(entry, Path::new("/work"));
+        let environment = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+        let places = Placeholders { root: Path::new("/work"), environment: &environment };
+        let config = server_config(entry, &places);
         config.map(|config| config.to_settings()).map_err(|error| error.to_string())
     }
 
@@ -219,6 +249,10 @@ mod tests {
             (
                 json!({"command": "node", "args": ["${workspaceFolder}/server.js"]}),
                 json!({"command": "node", "args": ["/work/server.js"]}),
+            ),
+            (
+                json!({"command": "${env:HOME}/bin/x", "env": {"A": "${env:A}", "B": "${B:-b}", "HOME": "${HOME:-/}", "C": "${HOME}/c"}}),
+                json!({"command": "/home/me/bin/x", "env": {"B": "b", "C": "/home/me/c"}, "pass_environment": ["A", "HOME"]}),
             ),
             // Codex
             (
@@ -255,7 +289,8 @@ mod tests {
         };
         write(
             root.join(".mcp.json"),
-            json!({"mcpServers": {"a": {"command": "a"}, "bad name": {"command": "a"}}}).to_string(),
+            json!({"mcpServers": {"*": {"command": "a"}, "a": {"command": "a"}, "my.server": {"command": "a"}}})
+                .to_string(),
         );
         let commented =
             "// our servers\n{\"servers\": {\"e\": {\"command\": \"e\", }, }, /* none */ \"inputs\": []}";
@@ -264,13 +299,40 @@ mod tests {
         let projects = json!({"mcpServers": {"c": {"command": "c"}}, "projects": {root.to_string_lossy(): {"mcpServers": {"b": {"command": "b"}}}}});
         write(home.join(".claude.json"), projects.to_string());
         write(home.join(".codex/config.toml"), "model = \"x\"\n[mcp_servers.d]\ncommand = \"d\"\n".into());
-        let found = find_servers(&root, Some(&home));
-        let names: Vec<(&str, bool)> =
-            found.iter().map(|found| (&*found.name, found.server.is_ok())).collect();
+        let none = |_: &str| None;
+        let found = find_servers(&root, Some(&home), &none);
+        let name = |found: &FoundServer| {
+            let here = found.server.as_ref().ok().map(|(name, _)| name.to_string());
+            format!("{} as {}", found.name, here.unwrap_or_default())
+        };
+        let names: Vec<String> = found.servers.iter().map(name).collect();
         assert_eq!(
             names,
-            [("a", true), ("bad name", false), ("e", true), ("b", true), ("c", true), ("d", true)]
+            ["* as ", "a as a", "my.server as my-server", "e as e", "b as b", "c as c", "d as d"]
         );
-        assert!(find_servers(&home, None).is_empty());
+        assert_eq!(found.unreadable, []);
+        let found = find_servers(&home, None, &none);
+        assert!(found.servers.is_empty() && found.unreadable.is_empty());
+        // What is there and cannot be read is named.
+        write(root.join(".mcp.json"), "{\n\"mcpServers\": {]}".into());
+        write(root.join(".vscode/mcp.json"), "{\"servers\": []}".into());
+        std::fs::remove_file(home.join(".claude.json")).unwrap();
+        std::fs::create_dir(home.join(".claude.json")).unwrap();
+        write(home.join(".codex/config.toml"), "model = x".into());
+        let found = find_servers(&root, Some(&home), &none);
+        let reasons: Vec<(&Path, &str)> =
+            found.unreadable.iter().map(|(file, reason)| (&**file, &**reason)).collect();
+        assert_eq!(
+            reasons,
+            [
+                (&*root.join(".mcp.json"), "is no JSON: key must be a string at line 2 column 16"),
+                (&*root.join(".vscode/mcp.json"), "has a `servers` that is no table of servers"),
+                (&*home.join(".claude.json"), "is a folder: name a file in it"),
+                (
+                    &*home.join(".codex/config.toml"),
+                    "is no TOML: string values must be quoted, expected literal string"
+                ),
+            ]
+        );
     }
 }

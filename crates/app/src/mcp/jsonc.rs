@@ -2,10 +2,15 @@
 
 use serde_json::Value;
 
-/// The value of a text in JSON that may have comments and trailing commas; none if it is no such text.
-pub(super) fn parse_jsonc(text: &str) -> Option<Value> {
+/// The value of a text in JSON that may have comments and trailing commas. A text without any value, as
+/// of an empty file, is null.
+pub(super) fn parse_jsonc(text: &str) -> serde_json::Result<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&plain_json(text)).ok())
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let plain = plain_json(text);
+    if plain.trim().is_empty() { Ok(Value::Null) } else { serde_json::from_str(&plain) }
 }
 
 /// The text without comments, and without commas that nothing follows. Strings stay as they are.
@@ -24,8 +29,12 @@ fn plain_json(text: &str) -> String {
                 continue;
             }
             '/' if rest.starts_with("/*") => {
-                rest = rest[2..].find("*/").map_or("", |end| &rest[end + 4..]);
+                let length = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+                // The number of a line in an error stays right.
+                let lines = rest[..length].chars().filter(|c| *c == '\n');
                 plain.push(' ');
+                plain.extend(lines);
+                rest = &rest[length..];
                 continue;
             }
             _ => c.len_utf8(),
@@ -73,22 +82,25 @@ mod tests {
     fn comments_and_trailing_commas_are_left_out() {
         let text =
             "\u{feff}// servers\n{ /* all */ \"a\": [1, 2, /* x */ ], \"b\": {\"c\": 3, // last\n }, }\n";
-        assert_eq!(parse_jsonc(text), Some(json!({"a": [1, 2], "b": {"c": 3}})));
+        assert_eq!(parse_jsonc(text).ok(), Some(json!({"a": [1, 2], "b": {"c": 3}})));
     }
 
     #[test]
     fn strings_stay_as_they_are() {
         let text = r#"{"url": "https://a.b/*c*/", "quote": "\" // , ]", "path": "C:\\", /**/ }"#;
         let expected = json!({"url": "https://a.b/*c*/", "quote": "\" // , ]", "path": "C:\\"});
-        assert_eq!(parse_jsonc(text), Some(expected));
+        assert_eq!(parse_jsonc(text).ok(), Some(expected));
     }
 
     #[test]
-    fn what_is_no_json_is_none() {
-        for text in
-            ["", "// only", "{", "\"open", "{,}", "[,]", "[1,,]", "{\"a\" /* open", "/", "{\"a\": 1 2}"]
-        {
-            assert_eq!(parse_jsonc(text), None, "{text}");
+    fn what_is_no_json_is_an_error_with_its_line() {
+        for text in ["", "// only", " /* all */ "] {
+            assert_eq!(parse_jsonc(text).ok(), Some(Value::Null), "{text}");
+        }
+        let error = parse_jsonc("{ // one\n/* two\nthree */ \"a\" 1}").expect_err("no colon");
+        assert_eq!(error.to_string(), "expected `:` at line 3 column 6");
+        for text in ["{", "\"open", "{,}", "[,]", "[1,,]", "{\"a\" /* open", "/", "{\"a\": 1 2}"] {
+            assert!(parse_jsonc(text).is_err(), "{text}");
         }
     }
 }

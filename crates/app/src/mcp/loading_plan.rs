@@ -1,5 +1,6 @@
 //! [`LoadingPlan`]: of which servers requests declare the tools, and what that costs.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ use super::tool_search::list_tools;
 /// The session entry that stores the [`StoredLoading`].
 const LOADING_ENTRY: &str = "hardpan.mcp";
 
+/// How many tools requests declare in place of those that searches find.
+const FINDER_TOOLS: usize = 2;
+
 /// A server and its list, as far as it is known.
 pub(super) struct ListedServer {
     pub name: ServerName,
@@ -29,6 +33,10 @@ pub(super) struct ListedServer {
 pub struct LoadingPlan {
     /// The servers whose tools are found by searches.
     pub on_demand: BTreeSet<ServerName>,
+    /// Those of them that settings would have declared, if a request took so many tools.
+    pub beyond_limit: BTreeSet<ServerName>,
+    /// How many tools a request takes; none if there is no limit.
+    pub max_tools: Option<usize>,
     /// Tools of the servers for which the price decides.
     pub tools: usize,
     /// Tokens of their declarations.
@@ -52,8 +60,9 @@ fn tokens_of(tool: &Declaration, counter: &TokenCounter) -> usize {
 }
 
 impl LoadingPlan {
-    /// The plan for a new conversation: what the settings say, else what costs less.
-    pub(super) fn new(servers: &[ListedServer], target: &Target, requests: u32) -> Self {
+    /// The plan for a new conversation: what the settings say, else what costs less, as long as requests
+    /// take all tools that are declared, with so many others.
+    pub(super) fn new(servers: &[ListedServer], others: usize, target: &Target, requests: u32) -> Self {
         let of = |setting: ToolLoadingSetting| servers.iter().filter(move |server| server.setting == setting);
         let mut on_demand: BTreeSet<ServerName> =
             of(ToolLoadingSetting::Search).map(|server| server.name.clone()).collect();
@@ -82,9 +91,13 @@ impl LoadingPlan {
         if is_cheaper == ToolLoading::OnDemand {
             on_demand.extend(undecided.iter().map(|server| server.name.clone()));
         }
+        let max_tools = target.profile.protocol.traits().max_tools;
+        let beyond_limit = max_tools.map(|max| keep_limit(&mut on_demand, servers, others, max));
         let dollars = |loading| target.model.price.is_known().then(|| forecast.dollars(loading, &rates));
         LoadingPlan {
             on_demand,
+            beyond_limit: beyond_limit.unwrap_or_default(),
+            max_tools,
             tools: input.tools,
             declared_tokens: input.declared_tokens,
             requests,
@@ -92,6 +105,37 @@ impl LoadingPlan {
             on_demand_dollars: dollars(ToolLoading::OnDemand),
         }
     }
+}
+
+/// Has searches find the tools of more servers if requests would declare too many: first where the settings
+/// leave it open, then of the largest. Returns those that the settings would have declared.
+fn keep_limit(
+    on_demand: &mut BTreeSet<ServerName>,
+    servers: &[ListedServer],
+    others: usize,
+    max: usize,
+) -> BTreeSet<ServerName> {
+    let count = |server: &ListedServer| server.tools.as_ref().map_or(0, Vec::len);
+    let is_too_much = |on_demand: &BTreeSet<ServerName>| {
+        let finder = if on_demand.is_empty() { 0 } else { FINDER_TOOLS };
+        let declared = servers.iter().filter(|server| !on_demand.contains(&server.name));
+        others + finder + declared.map(count).sum::<usize>() > max
+    };
+    let of = |setting: ToolLoadingSetting| servers.iter().filter(move |server| server.setting == setting);
+    if is_too_much(on_demand) {
+        on_demand.extend(of(ToolLoadingSetting::Auto).map(|server| server.name.clone()));
+    }
+    let mut declared: Vec<&ListedServer> = of(ToolLoadingSetting::All).collect();
+    declared.sort_by_key(|server| Reverse(count(server)));
+    let mut moved = BTreeSet::new();
+    for server in declared {
+        if !is_too_much(on_demand) {
+            break;
+        }
+        on_demand.insert(server.name.clone());
+        moved.insert(server.name.clone());
+    }
+    moved
 }
 
 /// How a conversation began, as its session stores it.

@@ -26,7 +26,8 @@ pub(super) async fn fill_form(server: &McpServer, form: &ServerForm) -> FormAnsw
         true => String::new(),
         false => format!(" It wants to know: {}. Give it no passwords or keys.", names.join(", ")),
     };
-    let title = format!("The MCP server {} asks: {}{wants}", server.name, form.message);
+    // Every face says which server asks.
+    let title = format!("{}{wants}", form.message);
     let begin = Dialog::Select { title, choices: [ANSWER, DECLINE].map(str::to_owned).to_vec() };
     match server.link.ask(&server.name, &begin).await {
         Some(DialogAnswer::Text(chosen)) if chosen == ANSWER => {}
@@ -48,7 +49,7 @@ pub(super) async fn fill_form(server: &McpServer, form: &ServerForm) -> FormAnsw
 async fn ask_field(server: &McpServer, field: &FormField) -> Option<Option<Value>> {
     let mut problem = String::new();
     for _ in 0..MAX_TRIES {
-        let dialog = field_dialog(&server.name.to_string(), field, &problem);
+        let dialog = field_dialog(field, &problem);
         let typed = match server.link.ask(&server.name, &dialog).await? {
             DialogAnswer::Text(text) if text == LEAVE_OUT => return Some(None),
             DialogAnswer::Text(text) => text,
@@ -62,10 +63,10 @@ async fn ask_field(server: &McpServer, field: &FormField) -> Option<Option<Value
     None
 }
 
-fn field_dialog(server: &str, field: &FormField, problem: &str) -> Dialog {
+fn field_dialog(field: &FormField, problem: &str) -> Dialog {
     let about = field.description.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
     let must = if field.is_required { "" } else { ", not required" };
-    let title = format!("{problem}{}{about}, for {server}{must}", field.title);
+    let title = format!("{problem}{}{about}{must}", field.title);
     let choices = match &field.kind {
         FieldKind::Choice(choices) => Some(choices.iter().map(|(_, title)| title.clone()).collect()),
         FieldKind::Boolean => Some(vec!["yes".to_owned(), "no".to_owned()]),
@@ -94,7 +95,7 @@ pub(super) async fn visit(server: &McpServer, visit: &ServerVisit) -> FormAnswer
     if !server.link.has_person() {
         return FormAnswer::Declined;
     }
-    let title = format!("The MCP server {} asks you to visit {}", server.name, visit.host);
+    let title = format!("Visit {}?", visit.host);
     let message = format!(
         "{}\n{}\nHardpan does not open it. If you trust the address, open it in your browser; yes tells the server that you will.",
         visit.message, visit.url

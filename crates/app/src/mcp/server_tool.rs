@@ -54,7 +54,7 @@ impl McpTool {
         };
         let failed = |error: ServerError| {
             let again = match error {
-                ServerError::Ended(_) => ". The next call starts it again.",
+                ServerError::Ended(_) | ServerError::Hangs(_) => ". The next call starts it again.",
                 _ => ".",
             };
             ToolOutcome::failed(format!("The MCP server {}: {error}{again}", server.name))

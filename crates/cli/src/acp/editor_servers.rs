@@ -3,9 +3,6 @@
 use agent_client_protocol_schema::v1::McpServer;
 use hardpan_mcp::{ServerConfig, ServerConfigs, ServerName, ServerTransport};
 
-/// The longest beginning of a name that is kept, so that a number fits behind it.
-const NAME_LENGTH: usize = 28;
-
 /// The servers of a session, and what is to be said about those that cannot be used. The person has set them
 /// up in the editor: they run as those of `config.toml` do.
 pub fn editor_servers(servers: &[McpServer]) -> (ServerConfigs, Vec<String>) {
@@ -44,7 +41,8 @@ pub fn editor_servers(servers: &[McpServer]) -> (ServerConfigs, Vec<String>) {
         };
         // As if it stood in config.toml: the same rules hold for it.
         let config = serde_json::from_value(ServerConfig::new(transport).to_settings());
-        match (server_name(name, &configs), config) {
+        let is_free = |name: &ServerName| !configs.contains_key(name);
+        match (ServerName::made_of(name, is_free), config) {
             (Some(name), Ok(config)) => drop(configs.insert(name, config)),
             (None, _) => problems
                 .push(format!("the MCP server {name} is left out: it has no name that tools can have")),
@@ -52,21 +50,6 @@ pub fn editor_servers(servers: &[McpServer]) -> (ServerConfigs, Vec<String>) {
         }
     }
     (configs, problems)
-}
-
-/// A name that tools can have, made of the editor's. Two that become the same get a number.
-fn server_name(name: &str, taken: &ServerConfigs) -> Option<ServerName> {
-    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let plain: String = words.collect::<Vec<_>>().join("-").chars().take(NAME_LENGTH).collect();
-    if plain.is_empty() {
-        return None;
-    }
-    let numbered = |number: usize| match number {
-        1 => plain.clone(),
-        _ => format!("{plain}-{number}"),
-    };
-    let mut names = (1..100).filter_map(|number| ServerName::try_from(numbered(number)).ok());
-    names.find(|name| !taken.contains_key(name))
 }
 
 #[cfg(test)]

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use hardpan_app::mcp::{FoundServer, find_servers};
+use hardpan_app::mcp::{FoundServer, FoundServers, find_servers};
 use hardpan_app::settings::UserFolders;
 use hardpan_mcp::{ServerConfig, ServerName, ServerTransport};
+use hardpan_workspace::find_project_root;
 
 use super::login::forget_login;
 use crate::command_setup::working_folder;
 use crate::output::safe;
 
-/// Flags of `hardpan mcp add`.
+/// Flags of `hardpan mcp add`. What a flag requires is not asked for where that conflicts with another
+/// one, so the flags of one kind of server name those of the other.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Name of the server; the model calls its tools NAME__TOOL
@@ -21,19 +23,20 @@ pub struct AddArgs {
     #[arg(long, conflicts_with = "command")]
     url: Option<String>,
     /// Header of each request, as NAME=VALUE
-    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "url", conflicts_with = "command")]
     header: Vec<String>,
     /// Variable of your environment that holds a bearer token
-    #[arg(long, value_name = "VARIABLE", requires = "url")]
+    #[arg(long, value_name = "VARIABLE", requires = "url", conflicts_with = "command")]
     bearer_token_env: Option<String>,
     /// Variable of the program's environment, as NAME=VALUE
-    #[arg(long, value_name = "NAME=VALUE", requires = "command")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "command", conflicts_with = "url")]
     env: Vec<String>,
     /// Variable of your environment that the program gets
-    #[arg(long, value_name = "VARIABLE", requires = "command")]
+    #[arg(long, alias = "pass-environment", value_name = "VARIABLE")]
+    #[arg(requires = "command", conflicts_with = "url")]
     pass_env: Vec<String>,
     /// Run the program in the sandbox of the model's commands
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", conflicts_with = "url")]
     sandbox: bool,
     /// Program of the server and its arguments, after `--`
     #[arg(last = true)]
@@ -45,6 +48,9 @@ pub struct AddArgs {
 pub struct AdoptArgs {
     /// Name of the server in the other agent's file; `hardpan mcp` lists them
     name: String,
+    /// Name that it gets here
+    #[arg(long = "as", value_name = "NAME")]
+    rename: Option<String>,
     /// The file, if several name such a server
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
@@ -95,11 +101,15 @@ pub fn add(args: &AddArgs) -> Result<()> {
 
 /// Carries out `hardpan mcp adopt`.
 pub fn adopt(args: &AdoptArgs) -> Result<()> {
-    let is_wanted = |found: &FoundServer| {
-        found.name == args.name && args.from.as_ref().is_none_or(|file| found.file.ends_with(file))
+    let has_name = |found: &FoundServer| {
+        let here = found.server.as_ref().ok().map(|(name, _)| name.as_str());
+        found.name == args.name || here == Some(&args.name)
     };
-    let mut found: Vec<FoundServer> =
-        servers_of_others(args.dir.as_deref())?.into_iter().filter(is_wanted).collect();
+    let is_wanted = |found: &FoundServer| {
+        has_name(found) && args.from.as_ref().is_none_or(|file| found.file.ends_with(file))
+    };
+    let FoundServers { servers, unreadable } = servers_of_others(args.dir.as_deref())?;
+    let mut found: Vec<FoundServer> = servers.into_iter().filter(is_wanted).collect();
     if found.len() > 1 {
         let files: Vec<String> =
             found.iter().map(|found| safe(&found.file.to_string_lossy()).to_string()).collect();
@@ -110,13 +120,21 @@ pub fn adopt(args: &AdoptArgs) -> Result<()> {
         );
     }
     let Some(found) = found.pop() else {
+        let but = |(file, reason): &(PathBuf, String)| {
+            format!("; {} {}", safe(&file.to_string_lossy()), safe(reason))
+        };
         bail!(
-            "no file of another agent names a server {}: `hardpan mcp` lists those there are",
-            safe(&args.name)
+            "no file of another agent names a server {}: `hardpan mcp` lists those there are{}",
+            safe(&args.name),
+            unreadable.iter().map(but).collect::<String>()
         );
     };
     let (name, config) =
         found.server.with_context(|| format!("the server {} cannot be used", safe(&args.name)))?;
+    let name = args.rename.clone().map_or(Ok(name), ServerName::try_from)?;
+    if name.as_str() != found.name {
+        note!("the server {} is called {name} here", safe(&found.name));
+    }
     note!("it runs or reaches: {}", safe(&config.place()));
     store(&name, &config)
 }
@@ -130,11 +148,10 @@ pub fn remove(args: &RemoveArgs) -> Result<()> {
 }
 
 /// The servers in the files of other agents.
-pub fn servers_of_others(folder: Option<&Path>) -> Result<Vec<FoundServer>> {
-    let root = working_folder(folder)?;
-    let root = root.canonicalize().unwrap_or(root);
+pub fn servers_of_others(folder: Option<&Path>) -> Result<FoundServers> {
+    let root = find_project_root(&working_folder(folder)?);
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    Ok(find_servers(&root, home.as_deref()))
+    Ok(find_servers(&root, home.as_deref(), &|name| std::env::var(name).ok()))
 }
 
 fn store(name: &ServerName, config: &ServerConfig) -> Result<()> {

@@ -1,8 +1,9 @@
 """An MCP server over HTTP that forgets its session after the first call. It prints its address.
 
-Each further call changes the resource note://one; a session that subscribed to it is told."""
+With the argument "restarted" it says so as the official TypeScript SDK does that was started again. Each further call changes the resource note://one; a session that subscribed to it is told."""
 import json
 import queue
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 state = {"session": None, "sessions": 0, "calls": 0, "count": 0}
@@ -76,6 +77,9 @@ class Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         method, number = message.get("method"), message.get("id")
         if method != "initialize" and self.headers.get("mcp-session-id") != state["session"]:
+            if sys.argv[1:] == ["restarted"]:
+                error = {"code": -32000, "message": "Bad Request: Server not initialized"}
+                return self.reply(400, {"id": None, "error": error})
             return self.reply(404)
         if number is None:
             return self.reply(202)

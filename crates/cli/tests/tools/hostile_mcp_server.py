@@ -67,7 +67,11 @@ for line in sys.stdin:
         if mode == "many":
             tools = [tool("t%d" % index) for index in range(10000)]
         elif mode == "endless":
-            send({"id": number, "result": {"tools": [tool("t%d" % number)], "nextCursor": "more"}})
+            send({"id": number, "result": {"tools": [tool("t%d" % number)], "nextCursor": "more%d" % number}})
+            continue
+        elif mode in ["", "circle"]:
+            # Where the list ends for one server, another sends the client round.
+            send({"id": number, "result": {"tools": [tool("echo"), tool("die")], "nextCursor": mode}})
             continue
         else:
             tree = {"$ref": "#/$defs/tree"}
@@ -90,6 +94,11 @@ for line in sys.stdin:
         if mode == "mangled":
             sys.stdout.write(mangled(name, message["params"]["arguments"]).replace("ID", str(number)) + "\n")
             sys.stdout.flush()
+            continue
+        how = message["params"]["arguments"].get("how")
+        if how == "stuck":
+            time.sleep(1000)
+        if how == "silent":
             continue
         if name == "die":
             sys.stderr.write("out of luck\n")

@@ -43,6 +43,18 @@ pub fn listed(cli: &TestCli) -> Vec<Value> {
     serde_json::from_slice(&ran.stdout).expect("JSON")
 }
 
+/// What the calls of a run were answered with.
+pub fn results(cli: &TestCli, prompt: &str) -> Vec<String> {
+    let ran = cli.print(&["-p", prompt, "--yes", "--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let output = String::from_utf8(ran.stdout).expect("text");
+    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
+    events
+        .filter(|event| event["type"] == "tool_execution_end")
+        .map(|event| event["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
 pub fn script(name: &str, arguments: &str) -> String {
     format!(
         "turns:\n  - {{when: {{contains: Call it}}, repeat: always, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}\ndefault: {{text: Done.}}\n"
@@ -123,6 +135,36 @@ fn a_server_that_dies_in_a_call_is_an_error_result_and_a_long_answer_is_cut() {
 }
 
 #[test]
+fn a_server_that_hangs_in_a_call_is_started_again_and_one_that_is_late_is_not() {
+    for (tool, ending, next) in [
+        ("stuck", ", and then no ping: the connection to it was ended. The next call starts it again.", 3),
+        ("silent", ".", 2),
+    ] {
+        let script = format!(
+            "turns:\n  - {{tool_calls: [{{name: hostile__die, arguments: {{how: {tool}}}}}]}}\n  - {{tool_calls: [{{name: hostile__echo, arguments: {{text: hi}}}}]}}\ndefault: {{text: Done.}}\n"
+        );
+        let cli = TestCli::with_script("", &script);
+        configure(&cli, &(hostile(&cli.sandbox, "hostile", "plain") + "call_seconds = 1\n"));
+        listed(&cli);
+        let said = results(&cli, "Call it");
+        assert_eq!(said[0], format!("The MCP server hostile: it did not answer within 1 s{ending}"));
+        assert!(said[1].starts_with(&format!("echo hi of start {next}, ")), "{said:?}");
+    }
+}
+
+#[test]
+fn a_list_without_a_proper_end_is_kept_as_far_as_it_goes() {
+    let cli = TestCli::with_script("", "default: {text: Done.}");
+    configure(&cli, &(hostile(&cli.sandbox, "circle", "circle") + &hostile(&cli.sandbox, "empty", "")));
+    let tools = |row: &Value| -> Vec<String> {
+        let tools = row["tools"].as_array().expect("tools").iter();
+        tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+    };
+    let listed: Vec<Vec<String>> = listed(&cli).iter().map(tools).collect();
+    assert_eq!(listed, [["circle__die", "circle__echo"], ["empty__die", "empty__echo"]]);
+}
+
+#[test]
 fn an_odd_tool_or_part_of_an_answer_costs_no_others() {
     let cli = TestCli::with_script("", &script("hostile__bare", "{}"));
     configure(&cli, &hostile(&cli.sandbox, "hostile", "odd"));
@@ -148,16 +190,8 @@ fn an_answer_that_is_not_quite_one_is_not_waited_for() {
     let cli = TestCli::with_script("", &script);
     configure(&cli, &hostile(&cli.sandbox, "mangled", "mangled"));
     listed(&cli);
-    let ran = cli.print(&["-p", "Call it", "--yes", "--output", "json"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let output = String::from_utf8(ran.stdout).expect("text");
-    let events = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("an event"));
-    let results: Vec<String> = events
-        .filter(|event| event["type"] == "tool_execution_end")
-        .map(|event| event["content"][0]["text"].as_str().unwrap_or_default().to_owned())
-        .collect();
     assert_eq!(
-        results,
+        results(&cli, "Call it"),
         [
             "not a number",
             "deep",
@@ -383,6 +417,77 @@ fn servers_are_added_adopted_and_removed() {
     assert!(adopted.stderr.contains("it runs or reaches: python3"), "{}", adopted.stderr);
     assert_eq!(listed(&cli)[0]["state"], "ready");
     assert!(marker.exists());
+}
+
+#[test]
+fn flags_of_one_kind_of_server_are_refused_for_the_other() {
+    let cli = TestCli::with_script("", "default: {text: Done.}");
+    let path = cli.sandbox.config().join("config.toml");
+    let before = fs::read_to_string(&path).expect("the settings");
+    let (program, address) = (&["--", "x"][..], &["--url", "https://example.com/mcp"][..]);
+    for (flags, rest, other) in [
+        (&["--header", "A=b"][..], program, "[COMMAND]..."),
+        (&["--bearer-token-env", "A"], program, "[COMMAND]..."),
+        (address, program, "[COMMAND]..."),
+        (&["--env", "A=b"], address, "--url <URL>"),
+        (&["--pass-env", "A"], address, "--url <URL>"),
+        (&["--pass-environment", "A"], address, "--url <URL>"),
+        (&["--sandbox"], address, "--url <URL>"),
+    ] {
+        let ran = cli.print(&[&["mcp", "add", "web"], flags, rest].concat());
+        let expected = format!("cannot be used with '{other}'");
+        assert!(ran.code == Some(2) && ran.stderr.contains(&expected), "{flags:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&flags[0].replace("environment", "env")), "{flags:?}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(&path).expect("the settings"), before);
+}
+
+#[test]
+fn servers_of_other_agents_are_found_from_a_subfolder_and_get_names_that_tools_can_have() {
+    let cli = TestCli::with_script("", "default: {text: Done.}");
+    let work = cli.sandbox.work();
+    fs::create_dir_all(work.join(".git")).expect("a folder");
+    fs::create_dir_all(work.join("inner/deep")).expect("a folder");
+    fs::create_dir_all(work.join(".vscode")).expect("a folder");
+    let entry = r#"{"mcpServers": {"my server.v2": {"command": "x", "args": ["${NO_SUCH:-none}"]}}}"#;
+    fs::write(work.join(".mcp.json"), entry).expect("a file");
+    fs::write(work.join(".vscode/mcp.json"), "{\"servers\": ").expect("a file");
+    let inner = work.join("inner/deep");
+    let folder = ["--dir", inner.to_str().expect("a path")];
+    let print = |args: &[&str]| {
+        let ran = cli.print(&[args, &folder[..]].concat());
+        (ran.code, String::from_utf8_lossy(&ran.stdout).into_owned(), ran.stderr)
+    };
+    let rows: Vec<Value> = serde_json::from_str(&print(&["mcp", "--json"]).1).expect("JSON");
+    let told = |row: &Value| {
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        (text("name"), text("state"), text("adopted_as"), text("error"))
+    };
+    let reason = "is no JSON: EOF while parsing a value at line 1 column 12";
+    assert_eq!(
+        rows.iter().map(told).collect::<Vec<_>>(),
+        [
+            ("my server.v2".into(), "not_used".into(), "my-server-v2".into(), String::new()),
+            (String::new(), "unreadable_file".into(), String::new(), reason.into()),
+        ]
+    );
+    let (_, text, _) = print(&["mcp"]);
+    assert!(text.contains("`hardpan mcp adopt my-server-v2` takes it over"), "{text}");
+    assert!(text.contains(&format!("mcp.json\n  cannot be used: it {reason}")), "{text}");
+    let (code, _, error) = print(&["mcp", "adopt", "other"]);
+    assert!(code == Some(1) && error.contains(".vscode/mcp.json is no JSON"), "{error}");
+    let (code, _, said) = print(&["mcp", "adopt", "my server.v2"]);
+    assert!(
+        code == Some(0) && said.contains("the server my server.v2 is called my-server-v2 here"),
+        "{said}"
+    );
+    let (code, _, said) = print(&["mcp", "adopt", "my-server-v2", "--as", "second"]);
+    assert!(code == Some(0) && said.contains("the server my server.v2 is called second here"), "{said}");
+    let settings = fs::read_to_string(cli.sandbox.config().join("config.toml")).expect("the settings");
+    for name in ["my-server-v2", "second"] {
+        let table = format!("[mcp_servers.{name}]\ncommand = \"x\"\nargs = [\"none\"]");
+        assert!(settings.contains(&table), "{settings}");
+    }
 }
 
 #[test]

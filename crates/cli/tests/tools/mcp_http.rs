@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
+use hardpan_test_support::{TestResponse, TestServer};
 use serde_json::{Value, json};
 
-use super::mcp::{Process, RecordingSimulator, configure, listed};
+use super::mcp::{Process, RecordingSimulator, configure, listed, results};
 use super::test_cli::TestCli;
 
 /// What a server answers when it is asked for its tools; it does not end.
@@ -89,10 +90,19 @@ fn flood(mut stream: TcpStream, misdeed: EndlessBody) -> std::io::Result<()> {
 
 #[test]
 fn an_address_that_is_no_servers_is_told_in_words_that_help() {
-    use hardpan_test_support::{TestResponse, TestServer};
-
     let page = |status, kind: &'static str, text: &'static str| {
         TestServer::start(move |_, _| TestResponse::new(status, kind, text))
+    };
+    let header = |status, name, value: &'static str| {
+        TestServer::start(move |_, _| TestResponse::new(status, "text/plain", "").with_header(name, value))
+    };
+    let (redirect, challenge) =
+        (|to| header(307, "location", to), |challenge| header(401, "www-authenticate", challenge));
+    let introduction = |result: Value| {
+        TestServer::start(move |_, request| {
+            let id = &request.body["id"];
+            TestResponse::json(200, &json!({"jsonrpc": "2.0", "id": id, "result": result}))
+        })
     };
     let cases = [
         (
@@ -103,17 +113,43 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
             page(404, "text/plain", "nothing"),
             "its address answered with HTTP 404 Not Found: nothing: check `url`",
         ),
+        (
+            redirect("/mcp/"),
+            "its address answered with HTTP 307 Temporary Redirect: set `url` to ADDRESS/mcp/ in config.toml",
+        ),
+        (
+            redirect("https://other.example/mcp"),
+            "HTTP 307 Temporary Redirect: set `url` to https://other.example/mcp in config.toml",
+        ),
+        (
+            page(405, "text/plain", ""),
+            "HTTP 405 Method Not Allowed: check `url` in config.toml; it may be a server of the older SSE transport",
+        ),
+        (challenge("Basic realm=\"x\""), "it asks for a password (Basic), which is no login"),
+        (challenge("Bearer"), "it asks for a login: run `hardpan mcp login sN`"),
+        (
+            page(200, "Application/JSON; charset=utf-8", "[1, 2"),
+            "its address answered with no message of the protocol",
+        ),
+        (
+            introduction(json!({"protocolVersion": "2025-06-18", "capabilities": {}})),
+            "it does not speak the protocol: its answer to `initialize` has no serverInfo",
+        ),
+        (
+            introduction(json!({"tools": []})),
+            "its answer to `initialize` has no protocolVersion and no capabilities and no serverInfo",
+        ),
         (page(307, "text/plain", ""), "its address answered with HTTP 307 Temporary Redirect: check `url`"),
         (
             page(200, "text/html", "<p>Hello"),
             "its address answered with text/html, and no message of the protocol",
         ),
         (page(200, "application/json", "[1, 2"), "its address answered with no message of the protocol"),
-        (page(401, "application/json", "{}"), "it asks for a login: run `hardpan mcp login s0`"),
+        (page(401, "application/json", "{}"), "it asks for a login: run `hardpan mcp login sN`"),
     ];
     let cli = TestCli::with_script("", "default: {text: Done.}");
     let address = |(number, (server, _)): (usize, &(TestServer, &str))| {
-        format!("[mcp_servers.s{number}]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url())
+        format!("[mcp_servers.s{number:02}]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url())
     };
     let servers: String = cases.iter().enumerate().map(address).collect();
     // Nobody listens on the first port.
@@ -121,11 +157,11 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
     let rows = listed(&cli);
     let expected = cases
         .iter()
-        .map(|(_, expected)| *expected)
-        .chain(["its address cannot be reached: Connection refused"]);
-    for (number, (row, expected)) in rows.iter().zip(expected).enumerate() {
+        .map(|(server, expected)| expected.replace("ADDRESS", &server.url()))
+        .chain(["its address cannot be reached: Connection refused".to_owned()]);
+    for (row, expected) in rows.iter().zip(expected) {
         let error = row["error"].as_str().expect("an error");
-        let expected = expected.replace("s0", &format!("s{number}"));
+        let expected = expected.replace("sN", &row["name"].to_string().replace('"', ""));
         assert!(error.contains(&expected) && !error.contains("rmcp"), "{expected}: {error}");
     }
     assert_eq!(rows.len(), cases.len() + 1);
@@ -133,6 +169,12 @@ fn an_address_that_is_no_servers_is_told_in_words_that_help() {
 
 #[test]
 fn a_server_that_forgot_its_session_is_asked_again_to_tell_of_changes() {
+    for words in [None, Some("restarted")] {
+        a_new_session_is_told_of_changes(words);
+    }
+}
+
+fn a_new_session_is_told_of_changes(words: Option<&str>) {
     let cli = TestCli::with_script("", "default: {text: unused}");
     let answers = format!(
         "turns:\n{}default: {{text: Done.}}\n",
@@ -141,8 +183,13 @@ fn a_server_that_forgot_its_session_is_asked_again_to_tell_of_changes() {
     let simulator = RecordingSimulator::start(&cli.sandbox, &answers);
     let program = cli.sandbox.write("forgetful.py", include_str!("forgetful_mcp_server.py"));
     let mut command = Command::new("python3");
-    let mut server =
-        command.arg(program).stdout(Stdio::piped()).spawn().map(Process).expect("python3 can be run");
+    let mut server = command
+        .arg(program)
+        .args(words)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map(Process)
+        .expect("python3 can be run");
     let mut address = String::new();
     let output = server.0.stdout.take().expect("it is piped");
     BufReader::new(output).read_line(&mut address).expect("an address");
@@ -163,7 +210,64 @@ fn a_server_that_forgot_its_session_is_asked_again_to_tell_of_changes() {
     };
     // The first call is forgotten, and each further one changes it; `ls` gives the news time to come.
     let last = bodies.last().and_then(told);
-    assert_eq!((bodies.len(), bodies.first().and_then(told), last), (7, Some(0), Some(2)));
+    assert_eq!((bodies.len(), bodies.first().and_then(told), last), (7, Some(0), Some(2)), "{words:?}");
+}
+
+/// A server with one tool, whose calls are answered by a function of the message.
+fn server_with_calls(answer: impl Fn(&Value) -> TestResponse + Send + Sync + 'static) -> TestServer {
+    TestServer::start(move |_, request| {
+        let message = &request.body;
+        let result = |result: Value| {
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            TestResponse::new(200, "application/json", answer.to_string())
+        };
+        match message["method"].as_str() {
+            Some("initialize") => result(json!({"protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": "1"}}))
+            .with_header("mcp-session-id", "one"),
+            Some("tools/list") => {
+                result(json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}))
+            }
+            Some("tools/call") => answer(message),
+            Some(_) => TestResponse::new(202, "text/plain", ""),
+            None => TestResponse::new(405, "text/plain", ""),
+        }
+    })
+}
+
+#[test]
+fn an_error_that_names_no_request_is_the_error_of_the_one_that_it_answers() {
+    let server = server_with_calls(|message| {
+        let error = |words: &str| json!({"code": -32000, "message": words});
+        let plain = |id: Value| json!({"jsonrpc": "2.0", "id": id, "error": error("no")}).to_string();
+        let (json, events) = ("application/json", "text/event-stream");
+        match message["params"]["arguments"]["text"].as_str() {
+            Some("refusal") => TestResponse::new(400, json, plain(Value::Null)),
+            Some("plain") => TestResponse::new(200, json, plain(Value::Null)),
+            Some("no number") => {
+                TestResponse::new(200, json, json!({"jsonrpc": "2.0", "error": error("no")}).to_string())
+            }
+            // So writes the official SDK for Python.
+            Some("own number") => TestResponse::new(400, json, plain("server-error".into())),
+            Some("event") => TestResponse::new(200, events, format!("data: {}\n\n", plain(Value::Null))),
+            _ => {
+                let words = error("Bad Request: the session is closed");
+                let answer = json!({"jsonrpc": "2.0", "id": null, "error": words});
+                TestResponse::new(400, json, answer.to_string())
+            }
+        }
+    });
+    let kinds = ["refusal", "plain", "no number", "own number", "event", "session"];
+    let calls: Vec<String> =
+        kinds.iter().map(|kind| format!("{{name: odd__echo, arguments: {{text: {kind}}}}}")).collect();
+    let script = format!("turns:\n  - {{tool_calls: [{}]}}\ndefault: {{text: Done.}}\n", calls.join(", "));
+    let cli = TestCli::with_script("", &script);
+    configure(&cli, &format!("[mcp_servers.odd]\nurl = \"{}/mcp\"\nstart_seconds = 60\n", server.url()));
+    listed(&cli);
+    let answered = "The MCP server odd: it answered with an error: ";
+    let mut expected = vec![format!("{answered}no."); 5];
+    expected.push(format!("{answered}Bad Request: the session is closed."));
+    assert_eq!(results(&cli, "Call it"), expected);
 }
 
 #[test]

@@ -139,6 +139,33 @@ fn few_tools_are_declared_and_settings_decide() {
 }
 
 #[test]
+fn requests_declare_no_more_tools_than_the_provider_takes() {
+    for (setting, tools, is_told, of_servers) in
+        [("all", [80, 60], true, 60), ("auto", [80, 60], false, 0), ("all", [50, 40], false, 90)]
+    {
+        let cli = TestCli::with_script("", "default: {text: unused}");
+        let simulator = RecordingSimulator::start(&cli.sandbox, "default: {text: Done.}");
+        let other = tracker(&cli, tools[1], &[]).replace("mcp_servers.tracker", "mcp_servers.other");
+        let settings = format!(
+            "model = \"gpt-5.5\"\nmcp_tools = \"{setting}\"\nmap_tokens = 0\n[providers.openai]\nbase_url = \"{}/v1\"\n",
+            simulator.url
+        );
+        cli.sandbox.write("config/config.toml", settings + &tracker(&cli, tools[0], &[]) + &other);
+        let key = r#"{"providers": [{"id": "openai", "key_env": ["OTHER_TOKEN"]}]}"#;
+        cli.sandbox.write("config/models.json", key);
+        listed(&cli);
+        let ran = cli.print(&["-p", "Hello", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let told = "at most 128 tools: those of MCP servers (tracker) are found by tool_search";
+        assert_eq!(ran.stderr.contains(told), is_told, "{setting}: {}", ran.stderr);
+        let bodies = simulator.bodies();
+        let declared = bodies[0]["tools"].as_array().expect("tools").iter();
+        let names = declared.filter_map(|tool| tool["name"].as_str().or(tool["function"]["name"].as_str()));
+        assert_eq!(names.filter(|name| name.contains("__")).count(), of_servers, "{setting}");
+    }
+}
+
+#[test]
 fn a_resumed_conversation_loads_tools_as_it_began() {
     let cli = TestCli::with_script("", "default: {text: unused}");
     let simulator = record(&cli, SEARCH_AND_CALL, &tracker(&cli, 12, &[]));

@@ -173,7 +173,7 @@ fn prompts_of_servers_are_commands() {
     assert_eq!(row("asking")["resources"], json!(["note://one"]));
     let help = cli.print(&["-p", "/help"]);
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    assert!(help.contains("asking:talk") && help.contains("TOPIC · Talk about it [31m"), "{help}");
+    assert!(help.contains("asking:talk") && help.contains("TOPIC · Talk about it\n"), "{help}");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_server_asks_the_person_field_by_field() {
     let question = client.next_question();
     assert_eq!((&question["kind"], &question["owner"]), (&json!("select"), &json!("MCP server everything")));
     let title = question["title"].as_str().expect("a title");
-    assert!(title.starts_with("The MCP server everything asks: Please provide inputs"), "{title}");
+    assert!(title.starts_with("Please provide inputs"), "{title}");
     assert!(title.contains("Give it no passwords or keys"), "{title}");
     std::thread::sleep(Duration::from_secs(3));
     client.answer(&question, "Answer");
@@ -342,7 +342,8 @@ fn an_address_is_shown_and_never_opened() {
             client.answer(&question, "Decline");
             question = client.next_question();
         }
-        assert_eq!(question["title"], "The MCP server asking asks you to visit sign.example");
+        assert_eq!(question["owner"], "MCP server asking");
+        assert_eq!(question["title"], "Visit sign.example?");
         let message = question["message"].as_str().expect("a message");
         assert!(message.contains("Sign the paper.\nhttps://sign.example/paper\n"), "{message}");
         client.send(&json!({"type": "dialog_response", "id": question["id"], "confirmed": is_yes}));

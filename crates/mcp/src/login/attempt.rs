@@ -9,7 +9,7 @@ use super::error::LoginError;
 use super::http::OauthHttp;
 use super::redirect::RedirectAnswer;
 use super::{ClientIdentity, Login, LoginSettings, TokenAnswer};
-use crate::tool_list::plain_text;
+use crate::plain_text::plain_text;
 
 /// The name that authorization servers show to the person.
 const CLIENT_NAME: &str = "Hardpan";

@@ -77,7 +77,7 @@ impl OAuthHttpClient for OauthHttp {
 
 /// An address that secrets may go to: `https`, or this machine if the server is there, too.
 fn allowed_address(server: Option<&Url>, what: &'static str, address: &str) -> Result<Url, LoginError> {
-    let refused = || LoginError::UnsafeAddress { what, address: crate::tool_list::plain_text(address, 300) };
+    let refused = || LoginError::UnsafeAddress { what, address: crate::plain_text::plain_text(address, 300) };
     let url = Url::parse(address).map_err(|_| refused())?;
     let has_secret = !url.username().is_empty() || url.password().is_some();
     let may_be_here = server.is_none_or(is_loopback);

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use super::error::LoginError;
-use crate::tool_list::plain_text;
+use crate::plain_text::plain_text;
 
 /// The path that the browser comes back to.
 const PATH: &str = "/callback";
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(RedirectAnswer::read("yes", "s").err(), Some(InvalidAnswer::NoAnswer));
         assert_eq!(
             read("?error=access_denied&error_description=not%20%1b%5B31mtoday&state=s"),
-            Err("access_denied: not [31mtoday".into())
+            Err("access_denied: not today".into())
         );
         assert_eq!(read("?error=access_denied&code=c&state=s"), Err("access_denied".into()));
     }

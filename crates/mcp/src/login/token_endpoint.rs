@@ -6,7 +6,7 @@ use url::form_urlencoded;
 use super::error::LoginError;
 use super::http::OauthHttp;
 use super::{Login, TokenAnswer};
-use crate::tool_list::plain_text;
+use crate::plain_text::plain_text;
 
 /// An unsuccessful answer of a token endpoint.
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::seal::is_sealed;
 use crate::error_reply::ErrorReply;
+use crate::openai_tools::check_tools;
 use crate::stored::ResponseStore;
 
 /// Checks fields whose rules depend on the model.
@@ -16,6 +17,7 @@ pub fn check_fields(
     profile: &ProviderProfile,
 ) -> Result<(), ErrorReply> {
     check_effort(decoded.prompt.effort, model)?;
+    check_tools(&decoded.prompt.tools, "parameters")?;
     check_sampling(decoded, model)?;
     let field = |name: &str| decoded.other.get(name).map(Json::value);
     let wants_encrypted = field("include").is_some_and(|include| {

@@ -294,3 +294,55 @@ async fn a_minute_has_its_limits_and_every_answer_tells_them() {
         }
     }
 }
+
+#[tokio::test]
+async fn openai_refuses_lists_that_do_not_say_of_what_and_too_many_tools() {
+    let provider = in_process_provider(settings());
+    for protocol in [Protocol::Openai, Protocol::OpenaiResponses] {
+        let tools = |schema: Value| {
+            let tool = json!({"name": "find", "description": "Finds.", "parameters": schema});
+            match protocol {
+                Protocol::Openai => json!({"tools": [{"type": "function", "function": tool}]}),
+                _ => {
+                    json!({"tools": [{"type": "function", "name": tool["name"], "parameters": tool["parameters"]}]})
+                }
+            }
+        };
+        let object = |name: &str, schema: Value| json!({"type": "object", "properties": {name: schema}});
+        for (schema, place) in [
+            (object("ids", json!({"type": "array"})), "'properties', 'ids'"),
+            (object("ids", json!({"type": ["array", "null"], "items": null})), "'properties', 'ids'"),
+            (
+                object("a", object("b", json!({"anyOf": [{"type": "string"}, {"type": "array"}]}))),
+                "'properties', 'a', 'properties', 'b', 'anyOf', '1'",
+            ),
+            (object("a", json!({"type": "array", "items": {"type": "array"}})), "'properties', 'a', 'items'"),
+        ] {
+            let (status, error) = refused(&provider, protocol, tools(schema)).await;
+            let field = if protocol == Protocol::Openai { "function.parameters" } else { "parameters" };
+            assert_eq!(
+                (status, error),
+                (
+                    400,
+                    json!({
+                        "message": format!("Invalid schema for function 'find': In context=({place}), array schema missing items."),
+                        "type": "invalid_request_error",
+                        "param": format!("tools[0].{field}"),
+                        "code": "invalid_function_parameters",
+                    })
+                )
+            );
+        }
+        let tool = |number: usize| match protocol {
+            Protocol::Openai => json!({"type": "function", "function": {"name": format!("t{number}")}}),
+            _ => json!({"type": "function", "name": format!("t{number}"), "parameters": {"type": "object"}}),
+        };
+        let many = |count: usize| json!({"tools": (0..count).map(tool).collect::<Vec<_>>()});
+        let (status, error) = refused(&provider, protocol, many(129)).await;
+        let words = "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129 instead.";
+        assert_eq!((status, &error["message"], &error["param"]), (400, &json!(words), &json!("tools")));
+        assert_eq!(provider.send(protocol, &body(protocol, many(128))).await.status, 200);
+        let whole = object("items", json!({"type": "array", "items": {}}));
+        assert_eq!(provider.send(protocol, &body(protocol, tools(whole))).await.status, 200);
+    }
+}
