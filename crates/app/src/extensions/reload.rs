@@ -155,7 +155,7 @@ impl Extensions {
         let found = find_extensions(&self.options, &self.root, project.extension_files(), &*app.notices);
         self.load(app, found).await;
         if !is_wanted {
-            self.block_without(app, known, guards);
+            self.block_without(app, known, &guards);
         }
         // Only what was waited for at the start can be missing.
         let _ = app.take_awaited_target(None);
@@ -174,7 +174,7 @@ impl Extensions {
         &self,
         app: &ConversationApp,
         mut gone: BTreeMap<PathBuf, String>,
-        guards: BTreeMap<PathBuf, String>,
+        guards: &BTreeMap<PathBuf, String>,
     ) {
         let is_new = |path: &PathBuf| guards.contains_key(path);
         gone.extend(guards.clone());
