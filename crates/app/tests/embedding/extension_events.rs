@@ -273,7 +273,7 @@ async fn an_extension_runs_a_command_of_the_user() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_brings_skills_and_templates() {
-    let source = "export default (pi) => pi.on('resources_discover', (e) => ({ skillPaths: ['skills'], promptPaths: ['prompts'] }));";
+    let source = "export default (pi) => { pi.on('resources_discover', (e) => ({ skillPaths: ['skills'], promptPaths: ['prompts'] })); pi.registerCommand('send', { handler: async (args) => pi.sendUserMessage('/greet Bob', { expandPromptTemplates: args === 'expanded' }) }); };";
     let home = super::subagents::TaskHome::new("default: {text: Fine.}\n", "").await;
     home.home.write("extensions/one.ts", source);
     home.home.write("extensions/prompts/greet.md", "Greet $1.");
@@ -285,6 +285,11 @@ async fn an_extension_brings_skills_and_templates() {
     let test = TestConversation::open_session(home, SessionChoice::New, &[path], None).await;
     test.say("/greet Ada").await;
     assert_eq!(test.lines()[0], "user: Greet Ada.");
+    for (args, sent) in [("expanded", "user: Greet Bob."), ("", "user: /greet Bob")] {
+        test.say(&format!("/send {args}")).await;
+        super::hostile_extensions::until("it is sent", || test.lines().iter().any(|line| line == sent)).await;
+        super::hostile_extensions::until("it is answered", || !test.app.agent.status().is_working()).await;
+    }
     let body = test.home.sent().pop().unwrap().body.to_string();
     assert!(body.contains("Waves at people"), "{body}");
 }

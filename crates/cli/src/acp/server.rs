@@ -54,9 +54,9 @@ impl AcpServer {
                     Ok(message) => self.handle(message).await,
                     Err(error) => Some((Value::Null, Error::parse_error().data(error.to_string()))),
                 },
-                InputLine::TooLong => {
-                    let data = format!("ignored a line longer than {} MB", MAX_LINE_BYTES >> 20);
-                    Some((Value::Null, Error::invalid_request().data(data)))
+                InputLine::TooLong { id } => {
+                    let data = format!("ignored a message longer than {} MB", MAX_LINE_BYTES >> 20);
+                    Some((id.unwrap_or_default(), Error::invalid_request().data(data)))
                 }
                 InputLine::NotUtf8 => Some((Value::Null, Error::parse_error().data("the line is not UTF-8"))),
             };

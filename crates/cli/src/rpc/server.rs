@@ -98,11 +98,13 @@ impl RpcServer {
     }
 
     async fn handle_line(&mut self, typed: InputLine) {
-        let invalid = |error| Err(InvalidRequest { id: Value::Null, command: None, error });
+        let invalid = |id: Option<Value>, error| {
+            Err(InvalidRequest { id: id.unwrap_or_default(), command: None, error })
+        };
         let parsed = match typed {
             InputLine::Line(line) => Request::parse(&line),
-            InputLine::TooLong => invalid(InvalidRequestError::TooLong),
-            InputLine::NotUtf8 => invalid(InvalidRequestError::NotUtf8),
+            InputLine::TooLong { id } => invalid(id, InvalidRequestError::TooLong),
+            InputLine::NotUtf8 => invalid(None, InvalidRequestError::NotUtf8),
         };
         match parsed {
             Ok((name, Request { id, command })) => {

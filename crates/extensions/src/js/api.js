@@ -262,7 +262,7 @@
     },
     sendUserMessage(content, options = {}) {
       afterLoading("sendUserMessage");
-      now("sendUserMessage", { content, deliverAs: options.deliverAs });
+      now("sendUserMessage", { content, deliverAs: options.deliverAs, expands: options.expandPromptTemplates === true });
     },
     appendEntry(customType, data) { afterLoading("appendEntry"); now("appendEntry", { customType, data }); },
     exec(command, args = [], options = {}) {

@@ -178,7 +178,8 @@ impl ScriptHost for ExtensionHost {
                     Some("steer") => Delivery::Steer,
                     _ => Delivery::FollowUp,
                 };
-                self.send_input(self.agent()?, &arguments["content"], delivery);
+                let expands = arguments["expands"].as_bool() == Some(true);
+                self.send_input(self.agent()?, &arguments["content"], delivery, expands);
             }
             "appendEntry" => {
                 let (agent, data) = (self.agent()?, arguments["data"].clone());

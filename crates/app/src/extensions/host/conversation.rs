@@ -67,7 +67,9 @@ impl ExtensionHost {
     }
 
     /// Sends a text as the user would, without waiting for the run.
-    pub(super) fn send_input(&self, agent: Agent, content: &Value, delivery: Delivery) {
+    /// Sends a text as a person would. `expands`: a call of a skill or a template at its start is replaced by what
+    /// that says; otherwise it is meant as it is.
+    pub(super) fn send_input(&self, agent: Agent, content: &Value, delivery: Delivery, expands: bool) {
         let (mut texts, mut images) = (Vec::new(), Vec::new());
         for part in parts_from_script(content) {
             match part {
@@ -76,8 +78,12 @@ impl ExtensionHost {
                 _ => {}
             }
         }
+        let mut text = texts.join("\n");
+        if expands {
+            text = agent.expansions().expand(&text).text;
+        }
         let source = InputSource::Extension;
-        let input = Input { text: texts.join("\n"), below: None, images, source, id: None };
+        let input = Input { text, below: None, images, source, id: None };
         let (me, claim) = (self.me.clone(), agent.claim_work());
         self.send(async move {
             // A run may take long, and what is sent next does not wait for its end.

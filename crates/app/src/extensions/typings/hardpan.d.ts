@@ -766,7 +766,7 @@ declare module "@mariozechner/pi-coding-agent" {
     reload(): Promise<void>;
     getSystemPromptOptions(): any;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
-    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
+    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp"; expandPromptTemplates?: boolean }): void;
   }
 
   /** `terminate`: the model need not read it. If every result of an answer says so, the run ends. */
@@ -909,7 +909,7 @@ declare module "@mariozechner/pi-coding-agent" {
     registerProvider(provider: ProviderParts): void;
     unregisterProvider(name: string): void;
     sendMessage(message: NewMessage, options?: { triggerTurn?: boolean; deliverAs?: "steer" | "followUp" | "nextTurn" }): void;
-    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp" }): void;
+    sendUserMessage(content: string | ContentPart[], options?: { deliverAs?: "steer" | "followUp"; expandPromptTemplates?: boolean }): void;
     appendEntry(customType: string, data?: any): void;
     exec(command: string, args?: string[], options?: { cwd?: string; timeout?: number; signal?: AbortSignal }): Promise<ExecResult>;
     getActiveTools(): string[];
