@@ -46,12 +46,24 @@ fn load_and_close(bencher: divan::Bencher) {
     bencher.bench_local(|| runtime.block_on(async { load(folder.path(), EMPTY).await.close(ENDING).await }));
 }
 
-/// The packages that published extensions import are evaluated when one of them is needed.
+/// The packages that published extensions import are evaluated when one of them is needed: schemas by themselves, the
+/// others together.
+#[divan::bench]
+fn load_with_schemas_and_close(bencher: divan::Bencher) {
+    load_importing(bencher, "import { Type } from 'typebox'; export const schema = Type.Object({});");
+}
+
 #[divan::bench]
 fn load_with_packages_and_close(bencher: divan::Bencher) {
+    load_importing(
+        bencher,
+        "import { Text } from '@mariozechner/pi-tui'; export const text = new Text('x');",
+    );
+}
+
+fn load_importing(bencher: divan::Bencher, import: &str) {
     let (runtime, folder) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
-    let source =
-        format!("import {{ Type }} from 'typebox';\n{EMPTY}\nexport const schema = Type.Object({{}});");
+    let source = format!("{import}\n{EMPTY}");
     bencher
         .bench_local(|| runtime.block_on(async { load(folder.path(), &source).await.close(ENDING).await }));
 }
